@@ -170,7 +170,6 @@ bool LanePath::is_hung_up() const {
 // ---- lines -----------------------------------------------------------------------------------------------------
 
 void LanePath::send_load(uint64_t address) {
-  ++pub_.unanswered;
   softub_lane_send(&lane_, &lane_.load, softub_lane_begin(&lane_, &lane_.load, address));
   ring_if_asleep();
 }
@@ -295,7 +294,7 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
       const bool room = piece.lines == 1 ? has_room() : large_next_ - large_answered_ < LaneLayout::kLargeSlots;
       if (!room) break;
       if (piece.lines == 1) {
-        ++loads_;
+        expect_load();
         send_load(piece.address);
       } else {
         send_large(false, piece, nullptr);
@@ -325,8 +324,7 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
   for (size_t sent = 0, got = 0; got != at.size(); ++got, to += kLineBytes) {
     const size_t before = sent;
     for (; sent != at.size() && has_room(); ++sent) {
-      ++loads_;
-      ++pub_.unanswered;
+      expect_load();
       softub_lane_send(&lane_, &lane_.load, softub_lane_begin(&lane_, &lane_.load, segment_.base + at[sent]));
     }
     if (sent != before) ring_if_asleep();
@@ -338,8 +336,7 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
 }
 
 urma_cr_status_t LanePath::finish_load(uint64_t at, void* to, uint32_t bytes) {
-  ++loads_;
-  ++pub_.unanswered;
+  expect_load();
   ring_if_asleep();
   return take_load_answer(first_piece(segment_.base + at, bytes, kMaxLines), static_cast<std::byte*>(to));
 }
@@ -384,6 +381,7 @@ urma_cr_status_t LanePath::fence() {
 bool LanePath::ask(EarlyLoad* early) {
   if (check(early->block.at, early->block.bytes) != URMA_CR_SUCCESS || !forget_abandoned() || !has_room()) return false;
   early_[lane_.next % SOFTUB_LANE_SLOTS] = early;
+  ++pub_.unanswered;
   const uint64_t address = segment_.base + early->block.at;
   send_load(address - address % kLineBytes);
   return true;

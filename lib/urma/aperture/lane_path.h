@@ -81,6 +81,11 @@ class LanePath final : public RemotePath {
   const std::byte* small_answer(uint32_t number) const {
     return memory_.data() + Layout::kSmallReplies + number % Layout::kSmallSlots * Layout::kSmallSlot;
   }
+  // The caller waits for a load in the small ring.
+  void expect_load() {
+    ++pub_.unanswered;
+    ++loads_;
+  }
   void took_load() {
     ++lane_.answered;
     --pub_.unanswered;

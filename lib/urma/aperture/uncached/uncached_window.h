@@ -54,7 +54,7 @@ class CodeTable;
 
 class UncachedWindow final : public Window {
  public:
-  // Null and `*error`: not an x86-64 CPU; no bytes; no path, or one that is not signal-safe; no address
+  // Null and `*error`: not an x86-64 CPU; no bytes, or too many; no path, or one that is not signal-safe; no address
   // space; code made at run time may not be executed; faults cannot be taken.
   static std::unique_ptr<UncachedWindow> create(const UncachedOptions&, std::vector<std::unique_ptr<RemotePath>>,
                                                 WindowError* error);
