@@ -64,8 +64,6 @@ static void for_each_cache(void (*body)(softub_path_t path)) {
 
 // ---- bytes ------------------------------------------------------------------------------------------------
 
-static uint32_t next_random(uint32_t* state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
-
 // Loads and stores of all lengths at all places, and a model of what the memory must hold.
 static void integrity_body(softub_path_t path) {
   softub_aperture_t* handle = open_handle(stage.far, path);
@@ -447,6 +445,25 @@ static void unregistered_body(softub_path_t path) {
   softub_close(other);
 }
 
+// What leads to the memory of one that is gone fails for good; the memory of its successor is reached by a new import.
+static void killed(void) {
+  const softub_path_t paths[] = {best_path(), SOFTUB_PATH_QUEUE};
+  softub_aperture_t* handles[2];
+  uint64_t word = SEED;
+  for (int i = 0; i < 2; ++i) expect_works(handles[i] = open_handle(stage.far, paths[i]), THERE);
+  far_kill();
+  for (int i = 0; i < 2; ++i) check_owner_gone("load", softub_load(handles[i], THERE, &word, 8));
+  urma_target_seg_t* former = far_start_again();
+  for (int i = 0; i < 2; ++i) {
+    check_owner_gone("load again", softub_load(handles[i], THERE, &word, 8));
+    const urma_cr_status_t stored = softub_store(handles[i], THERE, &word, 8);
+    check_owner_gone("store", stored != URMA_CR_SUCCESS ? stored : softub_fence(handles[i]));
+    softub_close(handles[i]);
+  }
+  check_true("nothing reaches the successor", far_word(THERE) == 0);
+  check_number("urma_unimport_seg", urma_unimport_seg(former), URMA_SUCCESS);
+}
+
 static void bad_open(void) {
   check_true("NULL", softub_open(NULL, NULL) == NULL && errno == EINVAL);
   check_true("a segment of our own", softub_open(stage.memory, NULL) == NULL && errno == EINVAL);
@@ -671,6 +688,11 @@ static const struct test_case cases[] = {
     {"fork", forks},
     {"more handles than there are", more_than_there_are},
     {"calls that are left by a jump", left},
+    {"the owner is killed, and another comes", killed},
+    {"its bytes are right", integrity},
+    {"atomics of its bytes", atomics},
+    {"what a load of it sees", order},
+    {"a line cache of its bytes", cached_order},
     {"a handle that is left open", leave_one},
 };
 static const struct test_case finale = {"after urma_uninit", after_the_end};

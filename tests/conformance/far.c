@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FAR_QUEUES 12
@@ -26,6 +27,8 @@ const struct variant variants[VARIANTS] = {
 static char pattern(uint64_t place, uint32_t seed) {
   return (char)(seed * 131 + place + (place >> 8) * 7 + (place >> 16) * 13);
 }
+
+uint32_t next_random(uint32_t* state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
 
 void fill(char* to, uint64_t bytes, uint32_t seed) {
   for (uint64_t i = 0; i < bytes; ++i) to[i] = pattern(i, seed);
@@ -520,13 +523,8 @@ void for_each_variant(void (*body)(struct pair*)) {
 
 // ---- the program ------------------------------------------------------------------------------------------
 
-static void open_stage(void) {
+static void start_far(void) {
   urma_seg_t far;
-  stage.context = open_nic();
-  stage.bytes = aligned_alloc(4096, STAGE_BYTES);
-  memset(stage.bytes, 0, STAGE_BYTES);
-  stage.memory = register_memory(stage.context, stage.bytes, STAGE_BYTES,
-                                 URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC);
   if (stage.loopback) {
     open_side();
     far = side.memory->seg;
@@ -535,6 +533,32 @@ static void open_stage(void) {
     need(read(peer_socket, &far, sizeof far) == sizeof far, "the peer does not start");
   }
   stage.far = import_segment(stage.context, far, GOOD_TOKEN);
+}
+
+void far_kill(void) {
+  if (stage.loopback) return close_side();
+  kill(peer_process, SIGKILL);
+  waitpid(peer_process, NULL, 0);
+  close(peer_socket);
+}
+
+urma_target_seg_t* far_start_again(void) {
+  urma_target_seg_t* former = stage.far;
+  start_far();
+  return former;
+}
+
+void check_owner_gone(const char* what, int status) {
+  if (status != URMA_CR_REM_ACCESS_ABORT_ERR) check_status(what, status, URMA_CR_ACK_TIMEOUT_ERR);
+}
+
+static void open_stage(void) {
+  stage.context = open_nic();
+  stage.bytes = aligned_alloc(4096, STAGE_BYTES);
+  memset(stage.bytes, 0, STAGE_BYTES);
+  stage.memory = register_memory(stage.context, stage.bytes, STAGE_BYTES,
+                                 URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC);
+  start_far();
 }
 
 static void close_stage(void) {

@@ -64,11 +64,19 @@ urma_status_t far_set_exclusive(const urma_target_seg_t* imported, bool exclusiv
 softub_path_t best_path(void);
 const char* path_name(softub_path_t path);
 
+// The peer's process is killed, or in loopback its context deleted, when nothing but stage.far is imported of it. Then
+// another begins with memory of its own, which is stage.far from then on. Returns the import of what is gone.
+void far_kill(void);
+urma_target_seg_t* far_start_again(void);
+// Expects that a request to memory of a dead owner failed. A daemon lives on, and has unregistered the memory.
+void check_owner_gone(const char* what, int status);
+
 // Bytes that tell their place and the seed.
 void fill(char* to, uint64_t bytes, uint32_t seed);
 bool holds(const char* at, uint64_t bytes, uint32_t seed);
 void far_fill(uint64_t offset, uint64_t bytes, uint32_t seed);
 bool far_holds(uint64_t offset, uint64_t bytes, uint32_t seed);
+uint32_t next_random(uint32_t* state);  // 24 bits
 uint64_t far_word(uint64_t offset);
 void far_set_word(uint64_t offset, uint64_t word);
 

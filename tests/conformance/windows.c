@@ -64,8 +64,6 @@ static void for_cached(void (*body)(void)) {
 
 // ---- bytes ------------------------------------------------------------------------------------------------
 
-static uint32_t next_random(uint32_t* state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
-
 // Words at random places, against a model; the cache holds an eighth of it.
 static void integrity_body(void) {
   const uint64_t bytes = way == SOFTUB_WAY_CACHED ? BYTES : 2 * PAGE;
@@ -233,18 +231,22 @@ static void install_handler(void) {
   need(sigaction(SIGBUS, &action, NULL) == 0 && sigaction(SIGSEGV, &action, NULL) == 0, "sigaction");
 }
 
-// An access fails with that cause, after the program's handler was asked.
-static void expect_fault(char* at, bool is_write, int cause) {
+// An access fails, after the program's handler was asked. Which cause was it told?
+static int cause_of_fault(char* at, bool is_write) {
   handler_calls = 0;
   if (sigsetjmp(after_fault, 1) == 0) {
     if (is_write) *(volatile char*)at = 1;
     if (!is_write) (void)*(volatile char*)at;
     check_true("an access that must fail", false);
-    return;
+    return NOTHING;
   }
   check_number("calls of the handler", handler_calls, 1);
-  check_number("cause", last_fault.cause, cause);
   check_true("address", last_fault.address == at);
+  return (int)last_fault.cause;
+}
+
+static void expect_fault(char* at, bool is_write, int cause) {
+  check_number("cause", cause_of_fault(at, is_write), cause);
 }
 
 static void faults_body(void) {
@@ -287,6 +289,27 @@ static void no_segment_body(void) {
   errno = 0;
   check_true("its first byte", urma_register_seg(stage.context, &cfg) == NULL && errno == EINVAL);
   unmap(window);
+}
+
+// What leads to the memory of one that is gone fails for good; the memory of its successor is reached by a new import.
+static void killed_body(void) {
+  char *window = map(4 * PAGE, 0, SOFTUB_WRITE_BACK, 0), *clean = map(PAGE, 0, SOFTUB_WRITE_BACK, 0);
+  check_number("handler", softub_on_fault(window, remember, &last_fault), URMA_SUCCESS);
+  ((volatile char*)window)[5] = 5;
+  urma_target_seg_t* former = NULL;
+  far_kill();
+  const bool cached = way == SOFTUB_WAY_CACHED;
+  for (int turn = 0; turn < 2; ++turn) {
+    check_owner_gone("a read", cause_of_fault(window + PAGE, false));
+    check_owner_gone("a write", cause_of_fault(window + 2 * PAGE, true));
+    if (cached) check_true("a page that is there", ((volatile char*)window)[5] == 5);
+    if (cached) check_owner_gone("flush", softub_sync(window, PAGE, SOFTUB_FLUSH));
+    if (turn == 0) former = far_start_again();
+  }
+  check_number("unmap of what cannot be written back", softub_unmap(window), cached ? URMA_FAIL : URMA_SUCCESS);
+  unmap(clean);
+  check_true("nothing reaches the successor", far_word(OFFSET) == 0);
+  check_number("urma_unimport_seg", urma_unimport_seg(former), URMA_SUCCESS);
 }
 
 static void fork_body(void) {
@@ -340,6 +363,7 @@ static void atomics(void) { for_each_way(atomics_body); }
 static void no_segment(void) { for_each_way(no_segment_body); }
 static void forks(void) { for_each_way(fork_body); }
 static void faults(void) { for_each_way(faults_body); }
+static void killed(void) { for_each_way(killed_body); }
 static void read_only(void) { for_each_way(read_only_body); }
 static void write_through(void) { for_cached(write_through_body); }
 static void owning(void) { for_cached(owning_body); }
@@ -360,6 +384,10 @@ static const struct test_case cases[] = {
     {"no segment is of a window", no_segment},
     {"fork", forks},
     {"bad arguments", bad_options},
+    {"the owner is killed, and another comes", killed},
+    {"its bytes are right", integrity},
+    {"what others see of it", visibility},
+    {"atomics of its bytes", atomics},
 };
 
 int main(int argc, char** argv) {

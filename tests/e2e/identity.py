@@ -500,9 +500,20 @@ class World:
         held = {number for worker in self.workers for number in worker.objects}
         return next(n for n in iter(lambda: self.dice.randrange(300_000, 1_000_000), None) if n not in held)
 
+    @staticmethod
+    def try_imports(imports):
+        return ask_all({worker: "absent " + " ".join(map(str, what)) for worker, what in imports.items()})
+
+    def soon_nobody_has(self, imports):
+        """A daemon frees what a dead application had when it sees that its connection has ended, not at once."""
+        end = time.monotonic() + SOON
+        while "imported" in " ".join(self.try_imports(imports).values()) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.nobody_has(imports)
+
     def nobody_has(self, imports):
         """{worker: (kind, EID, id)}"""
-        for worker, answer in ask_all({w: "absent " + " ".join(map(str, i)) for w, i in imports.items()}).items():
+        for worker, answer in self.try_imports(imports).items():
             kind, eid, number = imports[worker]
             text = f"importing {kind} {number} of EID {eid}, which nobody holds: "
             worker.check(answer.startswith("refused"), text + answer)
@@ -551,7 +562,7 @@ class World:
         for worker in live:
             self.judge(worker, worker.answer(), victims)
         self.verify(self.all_pairs(live))
-        self.nobody_has({worker: ("jetty", victim.eid, victim.number) for worker, victim in zip(live, victims)})
+        self.soon_nobody_has({worker: ("jetty", victim.eid, victim.number) for worker, victim in zip(live, victims)})
         self.connect(self.all_pairs(live))  # whoever died, the others find each other
         self.round(self.all_pairs(live))
         if self.where != "namespaces" or self.args.seconds:

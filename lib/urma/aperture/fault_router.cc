@@ -25,10 +25,6 @@ bool g_installed = false;
 
 constinit ipc::OfProcess<FaultRouter> g_router;
 
-// How many of those that a router counts are this thread. More than one if a fault is served inside of another: an
-// uncached window touches memory of the program, and that may lie in a cached one.
-[[gnu::tls_model("initial-exec")]] thread_local uint32_t t_serving[2];
-
 size_t index_of(int signal) { return signal == kSignals[0] ? 0 : 1; }
 
 bool is_write_fault([[maybe_unused]] void* machine) {
@@ -42,49 +38,63 @@ bool is_write_fault([[maybe_unused]] void* machine) {
 
 }  // namespace
 
-// While one lives, the window that a fault was given to does not go away.
-class FaultRouter::Counted {
+// While one lives, no table is freed, and a window that was found is not removed before it is held.
+class FaultRouter::Lookup {
  public:
-  explicit Counted(FaultRouter& router)
-      : router_(router), epoch_(router.epoch_.load(std::memory_order_seq_cst) % 2) {
-    router_.serving_[epoch_].fetch_add(1, std::memory_order_seq_cst);
-    ++t_serving[epoch_];
+  explicit Lookup(FaultRouter& router) : looking_(router.looking_[router.epoch_.load(std::memory_order_seq_cst) % 2]) {
+    looking_.fetch_add(1, std::memory_order_seq_cst);
   }
-  ~Counted() {
-    --t_serving[epoch_];
-    router_.serving_[epoch_].fetch_sub(1, std::memory_order_seq_cst);
-  }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  ~Lookup() { looking_.fetch_sub(1, std::memory_order_seq_cst); }
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
 
  private:
-  FaultRouter& router_;
-  const uint32_t epoch_;
+  std::atomic<uint32_t>& looking_;
 };
 
-// While one lives, its thread is not counted, because the program may leave its handler by a jump and never come back.
-// A fault inside of which this one came up goes on if it does come back; its window stays there meanwhile, as nobody
-// unmaps a window that the program is using.
-class FaultRouter::NotCounted {
+// While one lives, the window that it lets go at its end does not go away. A thread has several if a fault is served
+// inside of another: an uncached window touches memory of the program, and that may lie in a cached one.
+class FaultRouter::Serving {
  public:
-  explicit NotCounted(FaultRouter& router) : router_(router) {
-    for (size_t i = 0; i < 2; ++i) {
-      before_[i] = std::exchange(t_serving[i], 0);
-      router_.serving_[i].fetch_sub(before_[i], std::memory_order_seq_cst);
-    }
+  explicit Serving(Window& held) : window_(held), outer_(std::exchange(t_innermost, this)) {}
+  ~Serving() {
+    t_innermost = outer_;
+    window_.serving_.fetch_sub(1, std::memory_order_seq_cst);
   }
-  ~NotCounted() {
-    for (size_t i = 0; i < 2; ++i) {
-      t_serving[i] = before_[i];
-      router_.serving_[i].fetch_add(before_[i], std::memory_order_seq_cst);
-    }
-  }
-  NotCounted(const NotCounted&) = delete;
-  NotCounted& operator=(const NotCounted&) = delete;
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
 
  private:
-  FaultRouter& router_;
-  uint32_t before_[2];
+  friend NotServing;
+
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit Serving* t_innermost = nullptr;
+
+  Window& window_;
+  Serving* const outer_;
+};
+
+// While one lives, its thread holds no window, because the program may leave its handler by a jump and never come back.
+// A fault inside of which this one came up goes on if it does come back; its window stays there meanwhile, as nobody
+// unmaps a window that the program is using.
+class FaultRouter::NotServing {
+ public:
+  NotServing() : innermost_(std::exchange(Serving::t_innermost, nullptr)) {
+    for_each([](Window& window) { window.serving_.fetch_sub(1, std::memory_order_seq_cst); });
+  }
+  ~NotServing() {
+    Serving::t_innermost = innermost_;
+    for_each([](Window& window) { window.serving_.fetch_add(1, std::memory_order_seq_cst); });
+  }
+  NotServing(const NotServing&) = delete;
+  NotServing& operator=(const NotServing&) = delete;
+
+ private:
+  template <class Change>
+  void for_each(Change change) {
+    for (const Serving* each = innermost_; each != nullptr; each = each->outer_) change(each->window_);
+  }
+
+  Serving* const innermost_;
 };
 
 FaultRouter& FaultRouter::get() { return g_router.get(); }
@@ -110,7 +120,7 @@ bool FaultRouter::install(std::string* error) {
   return true;
 }
 
-bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::string* error) try {
+bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::string* error) {
   std::lock_guard guard(changes_);
   if (!install(error)) return false;
   auto table = std::make_unique<Table>();
@@ -124,34 +134,42 @@ bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::strin
   held_ = std::move(table);
   table_.store(held_.get(), std::memory_order_seq_cst);
   return true;
-} catch (const std::bad_alloc&) {
-  *error = "out of memory";
-  return false;
 }
 
 void FaultRouter::remove(Window& window) {
-  std::lock_guard waiting(removals_);
-  std::vector<std::unique_ptr<Table>> former;
   {
-    std::lock_guard guard(changes_);
-    if (!held_) return;
-    for (Range& range : *held_) {
-      if (range.window == &window) __atomic_store_n(&range.window, nullptr, __ATOMIC_SEQ_CST);
+    std::lock_guard waiting(removals_);
+    std::vector<std::unique_ptr<Table>> former;
+    {
+      std::lock_guard guard(changes_);
+      if (!held_) return;
+      for (Range& range : *held_) {
+        if (range.window == &window) __atomic_store_n(&range.window, nullptr, __ATOMIC_SEQ_CST);
+      }
+      former.swap(retired_);
     }
-    former.swap(retired_);
+    wait_for_lookups();
   }
-  wait_for_handlers();
+  while (window.serving_.load(std::memory_order_seq_cst) != 0) ::sched_yield();
 }
 
 Window* FaultRouter::window_of(const Range& range) { return __atomic_load_n(&range.window, __ATOMIC_SEQ_CST); }
 
-// A handler that has read the epoch and not yet counted itself may count itself in the former one after it was found
+// A lookup that has read the epoch and not yet counted itself may count itself in the former one after it was found
 // empty; so the epoch changes twice, and both counts were zero after the change.
-void FaultRouter::wait_for_handlers() {
+void FaultRouter::wait_for_lookups() {
   for (int i = 0; i < 2; ++i) {
     const uint32_t former = epoch_.fetch_add(1, std::memory_order_seq_cst) % 2;
-    while (serving_[former].load(std::memory_order_seq_cst) != 0) ::sched_yield();
+    while (looking_[former].load(std::memory_order_seq_cst) != 0) ::sched_yield();
   }
+}
+
+// The window of that address, which does not go away before a Serving lets it go; or null.
+Window* FaultRouter::hold(const void* address) {
+  const Lookup lookup(*this);
+  Window* window = find(address);
+  if (window != nullptr) window->serving_.fetch_add(1, std::memory_order_seq_cst);
+  return window;
 }
 
 Window* FaultRouter::find(const void* address) const {
@@ -179,14 +197,14 @@ bool FaultRouter::serve(const Fault& fault) {
   FaultHandler::Value handler;
   {
     const ipc::NotCancelled guard;  // it may hold a page that other threads wait for
-    const Counted counted(*this);
-    Window* window = find(fault.address);
+    Window* window = hold(fault.address);
     if (window == nullptr) return false;
+    const Serving serving(*window);
     const Served served = window->serve(fault, &failed);
     if (served != Served::kFailed) return served == Served::kDone;
     handler = window->fault_handler();
   }
-  const NotCounted guard(*this);
+  const NotServing guard;
   return handler.call != nullptr && handler.call(&failed.told, handler.context);
 }
 

@@ -7,7 +7,7 @@
 // installed before ours, or ends the process as it would have without us.
 //
 // The handlers are installed with the first window and stay. A program that installs one of its own afterwards calls
-// softub_serve_fault() from it. Thread: any. Only remove() waits for handlers, and none but another remove() waits for
+// softub_serve_fault() from it. Thread: any. Only remove() waits for faults, those of its window, and nobody waits for
 // it. Serving a fault takes no lock, calls nothing that is not safe in a signal handler, and keeps errno.
 #pragma once
 
@@ -52,6 +52,8 @@ struct FailedAccess {
   }
 };
 
+class FaultRouter;
+
 class Window {
  public:
   virtual ~Window() = default;
@@ -64,7 +66,10 @@ class Window {
   FaultHandler::Value fault_handler() const { return handler_.get(); }
 
  private:
+  friend FaultRouter;
+
   FaultHandler handler_;
+  std::atomic<uint32_t> serving_{0};  // faults that the router gave to it
 };
 
 class FaultRouter {
@@ -72,8 +77,8 @@ class FaultRouter {
   // Of this process: a forked child has none of its parent's windows.
   static FaultRouter& get();
 
-  // From now on faults in [start, start + bytes) are the window's. False and `*error`: no memory, or the signals cannot
-  // be taken.
+  // From now on faults in [start, start + bytes) are the window's. False and `*error`: the signals cannot be taken.
+  // Throws std::bad_alloc; then nothing has changed.
   bool add(std::byte* start, size_t bytes, Window&, std::string* error);
   // No fault is given to the window any more, and it serves none when this returns; the program's handler may still be
   // running for one. Allocates nothing. Not while the calling thread makes the window serve a fault.
@@ -92,26 +97,28 @@ class FaultRouter {
     Window* window;  // null: it was removed, and the next table is without the range
   };
   using Table = std::vector<Range>;  // sorted by address; handlers see it, so that only windows in it are set to null
-  class Counted;
-  class NotCounted;
+  class Lookup;
+  class Serving;
+  class NotServing;
 
   bool serve(const Fault&);
+  Window* hold(const void* address);
   Window* find(const void* address) const;
   static Window* window_of(const Range&);
-  void wait_for_handlers();
+  void wait_for_lookups();
   static bool install(std::string* error);
   static void on_signal(int signal, siginfo_t* info, void* machine);
   static void before_us(int signal, siginfo_t* info, void* machine);
 
-  std::mutex removals_;  // held while handlers are waited for
+  std::mutex removals_;  // held while lookups are waited for
   std::mutex changes_;   // for a moment only
   std::atomic<const Table*> table_{nullptr};
   std::unique_ptr<Table> held_;
-  std::vector<std::unique_ptr<Table>> retired_;  // handlers may still look at them; the next removal frees them
-  // How many faults are being served that began in an even or odd epoch. Whoever removes a window changes the epoch and
-  // waits for those of the former one, so faults of other windows that come meanwhile hold nobody up.
+  std::vector<std::unique_ptr<Table>> retired_;  // lookups may still read them; the next removal frees them
+  // How many look for a window that began in an even or odd epoch. Whoever removes a window changes the epoch and waits
+  // for those of the former one, so lookups that begin meanwhile hold nobody up.
   std::atomic<uint32_t> epoch_{0};
-  std::atomic<uint32_t> serving_[2]{};
+  std::atomic<uint32_t> looking_[2]{};
 };
 
 }  // namespace ub::aperture

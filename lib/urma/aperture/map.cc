@@ -214,12 +214,14 @@ void stop_looking_after(const Mapped& mapped) {
   if (mapped.cached != nullptr && flusher != nullptr) flusher->remove(mapped.cached.get());
 }
 
-void* remember(std::shared_ptr<Mapped> mapped) {
-  void* data = mapped->data();
+void* remember(const std::shared_ptr<Mapped>& mapped) try {
   Windows& windows = Windows::get();
   std::lock_guard guard(windows.mutex);
-  windows.all.push_back(std::move(mapped));
-  return data;
+  windows.all.push_back(mapped);
+  return mapped->data();
+} catch (...) {
+  stop_looking_after(*mapped);
+  throw;
 }
 
 }  // namespace
@@ -238,7 +240,7 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
   }
   auto mapped = std::make_shared<Mapped>();
   if (may_be_shared(options)) {
-    if (make_shared_window(*mapped, *segment, options, &why)) return remember(std::move(mapped));
+    if (make_shared_window(*mapped, *segment, options, &why)) return remember(mapped);
     if (options.way == SOFTUB_WAY_SHARED) {
       URMA_LOG_ERROR("softub_map: %s", why.c_str());
       return fail(EHOSTUNREACH);
@@ -254,7 +256,7 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
     URMA_LOG_ERROR("softub_map: %s", why.c_str());
     return fail(errno_of(status));
   }
-  return remember(std::move(mapped));
+  return remember(mapped);
 } catch (const std::bad_alloc&) {
   return fail(ENOMEM);
 }

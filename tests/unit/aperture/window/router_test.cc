@@ -31,7 +31,7 @@ bool is_served_at(void* address) {
 
 bool overlaps(const std::byte* at) { return FaultRouter::get().overlaps(reinterpret_cast<uintptr_t>(at), 1); }
 
-TEST(Router, only_a_removal_waits_for_faults) {
+TEST(Router, a_removal_waits_for_the_faults_of_its_window_alone) {
   static std::byte slow_memory[64], other_memory[64];
   FaultRouter& router = FaultRouter::get();
   SlowWindow slow, other;
@@ -52,12 +52,12 @@ TEST(Router, only_a_removal_waits_for_faults) {
   EXPECT_FALSE(is_served_at(slow_memory));
   SlowWindow third;
   EXPECT_TRUE(router.add(slow_memory, sizeof slow_memory, third, &error)) << error;
+  router.remove(third);
+  router.remove(other);
   EXPECT_FALSE(is_removed);
   slow.may_end = true;
   accesses.join();
   removes.join();
-  router.remove(third);
-  router.remove(other);
   EXPECT_FALSE(overlaps(slow_memory) || overlaps(other_memory));
 }
 
