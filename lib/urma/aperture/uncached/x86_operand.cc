@@ -147,6 +147,12 @@ uint64_t find_enables(const Instruction& instruction, const ZydisDecodedOperand&
   return enables_of_elements(elements, count, bytes_each);
 }
 
+// MOVSXD to a register of 16 bits uses as many of its operand, which the decoder calls one of 32 bits.
+uint32_t bytes_of(const Instruction& instruction, const ZydisDecodedOperand& o) {
+  const bool is_narrow = instruction.info.mnemonic == ZYDIS_MNEMONIC_MOVSXD && instruction.info.operand_width == 16;
+  return is_narrow ? 2 : o.size / 8U;
+}
+
 bool is_visible_memory(const ZydisDecodedOperand& o) {
   return o.type == ZYDIS_OPERAND_TYPE_MEMORY && o.visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 }
@@ -170,7 +176,7 @@ const char* find_operand(const Instruction& instruction, const MachineState& sta
   if (found == all.end()) return "the place of its operand is part of its code";
   if (found->mem.type != ZYDIS_MEMOP_TYPE_MEM) return "it accesses many places at a time";
   *operand = {.address = address_of(instruction, *found, state),
-              .bytes = found->size / 8U,
+              .bytes = bytes_of(instruction, *found),
               .is_read = (found->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
               .is_written = (found->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0};
   if (operand->bytes == 0 || operand->bytes > kLineBytes) return "its operand has no fixed size, or more than 64 bytes";

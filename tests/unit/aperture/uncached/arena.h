@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -43,6 +44,7 @@ class Arena {
     window_->on_fault(on_fault, this);
     protect_around(PROT_READ | PROT_WRITE);
     code_ = reinterpret_cast<uint8_t*>(map(PROT_READ | PROT_WRITE | PROT_EXEC, 2 * kPage));
+    nothing_ = map(PROT_NONE, kBytes);
     stack_memory_ = map(PROT_READ | PROT_WRITE, 2 * kStackBytes);
     stack_ = stack_memory_ + (-reinterpret_cast<uintptr_t>(stack_memory_) & (kStackBytes - 1));
   }
@@ -51,6 +53,7 @@ class Arena {
     ::munmap(around_, kPage);
     ::munmap(around_ + kPage + kBytes, kPage);
     ::munmap(code_, 2 * kPage);
+    ::munmap(nothing_, kBytes);
     ::munmap(stack_memory_, 2 * kStackBytes);
   }
   Arena(const Arena&) = delete;
@@ -107,6 +110,16 @@ class Arena {
     refusal_.clear();
     cause_ = URMA_CR_SUCCESS;
     return run(cpu);
+  }
+  // With these registers pointing to where nobody may access anything, and then again to the window. A CPU may change
+  // registers before an access of it faults: MMX takes over x87, a conversion raises its flags, a gather clears the
+  // upper half of its mask. So this is how an access that the window refuses leaves them.
+  Stop run_on_nothing(Cpu* cpu, std::initializer_list<int> pointers) {
+    const uint64_t away = reinterpret_cast<uint64_t>(nothing_) - start();
+    for (int pointer : pointers) cpu->general[pointer] += away;
+    const Stop stop = run(cpu);
+    for (int pointer : pointers) cpu->general[pointer] -= away;
+    return stop;
   }
   // The same without setting memory to its contents first.
   Stop go_on(Cpu* cpu) { return run(cpu); }
@@ -172,6 +185,7 @@ class Arena {
   std::byte* around_ = nullptr;
   bool has_around_ = false;
   uint8_t* code_ = nullptr;
+  std::byte* nothing_ = nullptr;
   std::byte* stack_memory_ = nullptr;
   std::byte* stack_ = nullptr;
   std::byte contents_[kBytes], before_[kPage], behind_[kPage];

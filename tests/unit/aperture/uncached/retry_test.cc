@@ -87,13 +87,15 @@ TEST_P(Retry, LeavesNoTraceAndCanBeMadeAgain) {
       Cpu expected = before;
       ASSERT_EQ(arena_.run_on_memory(&expected).signal, SIGTRAP);
 
+      Cpu at_fault = before;
+      ASSERT_EQ(arena_.run_on_nothing(&at_fault, {kRbx, kRsi, kRdi}).signal, SIGSEGV);
       Cpu refused = before;
       fail_next(what);
       const Stop stop = arena_.run_on_window(&refused);
       EXPECT_EQ(stop.signal, SIGSEGV);
       EXPECT_EQ(arena_.cause(), URMA_CR_REM_ACCESS_ABORT_ERR);
       EXPECT_EQ(refused.ip, before.ip);
-      EXPECT_EQ(difference(before, refused), "");
+      EXPECT_EQ(difference(at_fault, refused), "");
       EXPECT_EQ(std::memcmp(arena_.contents(), arena_.remote(), Arena::kBytes), 0);
       EXPECT_FALSE(arena_.path().in_use.load());
 
