@@ -2,6 +2,7 @@
 // A window of memory that a NIC granted, and how its right ends; the test plays the NIC.
 #include <gtest/gtest.h>
 #include <setjmp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/pause.h"
 #include "lib/ipc/unix_socket.h"
 #include "lib/urma/aperture/same_host/share_watcher.h"
 #include "lib/urma/aperture/same_host/shared_window.h"
@@ -76,6 +78,23 @@ TEST_F(SharedWindowTest, lets_go_when_it_is_told) {
   say(ipc::kShareMagic);
   ASSERT_TRUE(test::eventually([this] { return is_hung_up(); }));
   EXPECT_EQ(state(), URMA_CR_REM_ACCESS_ABORT_ERR);
+}
+
+// Where the kernel refuses to take the memory away, the NIC goes on to count the holder, who still reaches it.
+TEST_F(SharedWindowTest, hangs_up_only_when_the_memory_is_gone) {
+  rlimit former;
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &former), 0);
+  const rlimit no_room{4096, former.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &no_room), 0);
+  say(ipc::kShareMagic);
+  const bool is_told = test::eventually([this] { return state() != URMA_CR_SUCCESS; });
+  ipc::pause_for(milliseconds(20));
+  const bool is_counted = !is_hung_up();
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &former), 0);
+  EXPECT_TRUE(is_told);
+  EXPECT_TRUE(is_counted);
+  owner.data()[4096 + 7] = std::byte{7};
+  EXPECT_EQ(window->data()[7], std::byte{7});
 }
 
 TEST_F(SharedWindowTest, ends_with_its_nic) {
