@@ -69,6 +69,7 @@ LAYERS = [
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
     ("lib/roce/", ("lib/", "dataplane/")),
     ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/transport/", "dataplane/")),
+    ("emu_hw/kernel/", ("lib/base/", "emu_hw/kernel/")),
     ("emu_hw/", ("lib/base/", "lib/transport/", "emu_hw/")),
     ("apps/examples/roce_", ("lib/roce/",)),
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),

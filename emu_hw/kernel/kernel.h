@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event loop. Operations are coroutines (task.h); what passes through links, switches and timers of the Core are
+// plain events. Both are resumed here alone, so no stack grows with the length of a chain.
+//
+// Deadlines of Cores wait in a queue of their own, behind events of the same time. They are no reason to go on: the
+// emulation ends when no event is left and no operation is open. If operations are open, no event is left, and a round
+// of deadlines brought no progress, this is a deadlock, and the message names who waits for what.
+//
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "emu_hw/kernel/event_queue.h"
+#include "emu_hw/kernel/virtual_time.h"
+
+namespace ub::emu {
+
+class WaitList;
+
+// A task that nobody awaits, known to the kernel until it ends.
+struct SpawnedTask {
+  SpawnedTask* before = nullptr;
+  SpawnedTask* behind = nullptr;
+  void (*destroy)(SpawnedTask*) = nullptr;
+};
+
+class Deadlock : public std::runtime_error {
+ public:
+  using runtime_error::runtime_error;
+};
+
+class Kernel {
+ public:
+  Kernel() = default;
+  ~Kernel() { destroy_tasks(); }
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  Time now() const { return now_; }
+
+  // `who` asks for it; named if it lies beyond the end of virtual time.
+  void push_after(Span span, Event* event, const char* who) { events_.push(after(now_, span, who), event); }
+  // Next in line of what happens now.
+  void push_now(Event* event) { events_.push(now_, event); }
+  // Not before now. A deadline that became void may come all the same: its owner looks at the clock.
+  void push_deadline(Time at, Event* event) { deadlines_.push(at, event); }
+
+  // How many operations have begun and not ended.
+  void begin_operation() { ++open_; }
+  void end_operation() { --open_, ++progress_; }
+  uint64_t open_operations() const { return open_; }
+  // Something happened that an operation may be waiting for: a frame, a completion, a change of state.
+  void note_progress() { ++progress_; }
+
+  void add_task(SpawnedTask*);
+  void remove_task(SpawnedTask*);
+  // Destroys tasks that have not ended, for whoever owns parts that these hold. Nothing may run afterwards.
+  void destroy_tasks();
+
+  // A task that nobody awaits threw; run() throws it.
+  void fail(std::exception_ptr error) {
+    if (!error_) error_ = std::move(error);
+  }
+
+  // Until all is done, or virtual time would pass `end`; then now() is the time of what was done last. Throws Deadlock,
+  // TimeOverflow, and what a task threw.
+  void run(Time end = {UINT64_MAX});
+
+  uint64_t events_run() const { return events_run_; }
+
+ private:
+  friend WaitList;
+
+  bool take_next(Time end, Event** event);
+  void watch_for_deadlock();
+  std::string who_waits() const;
+
+  Time now_;
+  EventQueue events_, deadlines_;
+  uint64_t open_ = 0;
+  uint64_t progress_ = 0, progress_seen_ = 0;
+  uint64_t idle_deadlines_ = 0;  // since the last event or progress
+  uint64_t events_run_ = 0;
+  SpawnedTask* tasks_ = nullptr;
+  std::exception_ptr error_;
+  std::vector<const WaitList*> wait_lists_;
+};
+
+}  // namespace ub::emu

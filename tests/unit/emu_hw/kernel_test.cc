@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event kernel: order, time, tasks, and the ends that an emulation can come to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "emu_hw/kernel/clock_domain.h"
+#include "emu_hw/kernel/random_stream.h"
+#include "emu_hw/kernel/task.h"
+#include "emu_hw/kernel/wait_list.h"
+
+namespace ub::emu {
+namespace {
+
+// ---- the queue ----------------------------------------------------------------------------------------------------
+
+struct Numbered : Event {
+  uint64_t at = 0;
+  int number = 0;
+};
+
+// Against a stable sort, with times near and far and many ties, and pushes between pops.
+TEST(EventQueue, is_in_the_order_of_time_and_of_coming) {
+  Prng random(1);
+  for (int round = 0; round < 200; ++round) {
+    const uint64_t spread = uint64_t{1} << random.below(50);
+    std::vector<Numbered> events(300);
+    std::vector<const Numbered*> expected, popped;
+    EventQueue queue;
+    size_t pushed = 0;
+    const auto push = [&] {
+      Numbered& event = events[pushed];
+      event.at = queue.now().ps + random.below(spread);
+      event.number = static_cast<int>(pushed++);
+      queue.push({event.at}, &event);
+    };
+    while (popped.size() < events.size()) {
+      for (uint64_t more = random.below(5); more != 0 && pushed < events.size(); --more) push();
+      if (queue.empty()) continue;
+      const Time next = queue.next_time();
+      const auto* event = static_cast<const Numbered*>(queue.pop());
+      ASSERT_EQ(event->at, next.ps);
+      ASSERT_EQ(queue.now(), next);
+      popped.push_back(event);
+    }
+    EXPECT_TRUE(queue.empty());
+    expected = popped;
+    std::stable_sort(expected.begin(), expected.end(), [](const auto* a, const auto* b) {
+      return a->at != b->at ? a->at < b->at : a->number < b->number;
+    });
+    EXPECT_EQ(popped, expected);
+  }
+}
+
+TEST(EventQueue, looking_at_the_next_time_moves_nothing) {
+  EventQueue queue;
+  Numbered late, early;
+  queue.push({1000}, &late);
+  EXPECT_EQ(queue.next_time(), Time{1000});
+  queue.push({10}, &early);
+  EXPECT_EQ(queue.next_time(), Time{10});
+  EXPECT_EQ(queue.pop(), &early);
+  EXPECT_EQ(queue.pop(), &late);
+}
+
+// ---- clocks -------------------------------------------------------------------------------------------------------
+
+TEST(ClockDomain, cycles_do_not_drift) {
+  const ClockDomain nic({322'000'000, 1});
+  EXPECT_EQ(nic.cycles(1).ps, 3106u);
+  EXPECT_EQ(nic.cycles(322'000'000).ps, 1'000'000'000'000u);
+  EXPECT_EQ(nic.cycles(0).ps, 0u);
+  EXPECT_EQ(nic.cycles(1'000'000).ps, 3'105'590'063u);
+}
+
+TEST(ClockDomain, next_edge) {
+  const ClockDomain nic({322'000'000, 1});
+  EXPECT_EQ(nic.to_edge({0}).ps, 0u);
+  EXPECT_EQ(nic.to_edge({1}).ps, 3105u);
+  EXPECT_EQ(nic.to_edge({3106}).ps, 0u);
+  EXPECT_EQ(nic.to_edge({3107}).ps, 6212u - 3107);
+  for (uint64_t at = 0; at < 20000; at += 7) {
+    const Span wait = nic.to_edge({at});
+    EXPECT_LT(wait.ps, 3107u);
+    EXPECT_EQ(nic.to_edge(Time{at + wait.ps}).ps, 0u);
+  }
+  EXPECT_EQ(cut_to_nanoseconds({77'999}).ps, 77'000u);
+}
+
+// ---- tasks --------------------------------------------------------------------------------------------------------
+
+struct Thing final : Named {
+  explicit Thing(std::string text) : text(std::move(text)) {}
+  std::string name() const override { return text; }
+  std::string text;
+};
+
+struct World {
+  Kernel kernel;
+  std::vector<std::string> log;
+  void note(const std::string& what) { log.push_back(std::to_string(kernel.now().ps) + " " + what); }
+};
+
+Task step(World& world, std::string name, Span span) {
+  world.note(name + " begins");
+  co_await delay(world.kernel, span, "step");
+  world.note(name + " ends");
+}
+
+Task two_steps(World& world) {
+  Task first = step(world, "first", {30});
+  co_await first;
+  Task second = step(world, "second", {0});
+  co_await second;
+}
+
+// By the ABI that event_queue.h names.
+TEST(Task, a_frame_begins_with_the_function_that_resumes_it) {
+  World world;
+  spawn(world.kernel, step(world, "one", {5}));
+  world.kernel.run();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 one begins", "5 one ends"}));
+  EXPECT_EQ(world.kernel.events_run(), 2u);
+}
+
+TEST(Task, awaits_tasks_and_others_run_meanwhile) {
+  World world;
+  spawn(world.kernel, two_steps(world));
+  spawn(world.kernel, step(world, "other", {10}));
+  world.kernel.run();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 first begins", "0 other begins", "10 other ends", "30 first ends",
+                                                 "30 second begins", "30 second ends"}));
+}
+
+Task fails(World& world) {
+  co_await delay(world.kernel, {7}, "a fault");
+  throw std::runtime_error("it broke");
+}
+
+Task awaits_failure(World& world) {
+  Task task = fails(world);
+  co_await task;
+  world.note("not reached");
+}
+
+TEST(Task, an_error_ends_the_run) {
+  World world;
+  spawn(world.kernel, awaits_failure(world));
+  spawn(world.kernel, step(world, "later", {8}));
+  EXPECT_THROW(world.kernel.run(), std::runtime_error);
+  EXPECT_EQ(world.kernel.now(), Time{7});
+  world.kernel.run();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 later begins", "8 later ends"}));
+}
+
+TEST(Task, that_nobody_starts_is_destroyed) {
+  World world;
+  { Task never = step(world, "never", {1}); }
+  EXPECT_TRUE(world.log.empty());
+}
+
+struct Leaves {
+  World& world;
+  ~Leaves() { world.note("leaves"); }
+};
+
+Task stays(World& world) {
+  const Leaves leaves{world};
+  co_await delay(world.kernel, {1000}, "stay");
+}
+
+Task stays_inside(World& world) {
+  Task task = stays(world);
+  co_await task;
+}
+
+TEST(Task, that_has_not_ended_is_destroyed_with_what_it_awaits) {
+  World world;
+  spawn(world.kernel, step(world, "one", {1}));
+  spawn(world.kernel, stays_inside(world));
+  spawn(world.kernel, stays(world));
+  world.kernel.run({10});
+  world.kernel.destroy_tasks();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 one begins", "1 one ends", "1 leaves", "1 leaves"}));
+}
+
+Task waits(World& world, WaitList& list, const Thing& who) {
+  co_await list.wait(who);
+  world.note(who.name());
+}
+
+TEST(WaitList, serves_in_the_order_of_coming_and_by_events) {
+  World world;
+  WaitList list(world.kernel, "a thing");
+  const Thing a("a"), b("b");
+  spawn(world.kernel, waits(world, list, a));
+  spawn(world.kernel, waits(world, list, b));
+  world.kernel.run();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(&list.let_in_next(), &a);
+  EXPECT_TRUE(world.log.empty());
+  list.let_in_all();
+  world.kernel.run();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 a", "0 b"}));
+  EXPECT_TRUE(list.empty());
+}
+
+// ---- ends ---------------------------------------------------------------------------------------------------------
+
+TEST(Kernel, stops_before_the_end_that_was_given) {
+  World world;
+  spawn(world.kernel, step(world, "long", {100}));
+  world.kernel.run({99});
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 long begins"}));
+  world.kernel.run({100});
+  EXPECT_EQ(world.log.size(), 2u);
+}
+
+TEST(Kernel, time_beyond_its_end_is_an_error_with_a_name) {
+  World world;
+  spawn(world.kernel, step(world, "soon", {1}));
+  world.kernel.run();
+  spawn(world.kernel, step(world, "never", {UINT64_MAX}));
+  try {
+    world.kernel.run();
+    FAIL();
+  } catch (const TimeOverflow& error) {
+    EXPECT_NE(std::string(error.what()).find("step"), std::string::npos);
+  }
+}
+
+TEST(Kernel, a_deadlock_names_who_waits_for_what_and_who_has_it) {
+  World world;
+  WaitList engine(world.kernel, "the engine of node 0");
+  const Thing waiting("READ 7 of node 0"), holder("READ 6 of node 0");
+  engine.set_holder(&holder);
+  world.kernel.begin_operation();
+  spawn(world.kernel, waits(world, engine, waiting));
+  try {
+    world.kernel.run();
+    FAIL();
+  } catch (const Deadlock& error) {
+    EXPECT_NE(std::string(error.what()).find(
+                  "READ 7 of node 0 waits for the engine of node 0, which READ 6 of node 0 has"),
+              std::string::npos)
+        << error.what();
+  }
+  engine.let_in_all();
+  world.kernel.end_operation();
+  world.kernel.run();
+}
+
+// A deadline that comes again and again, as that of a Core does that has nothing to send.
+struct Ticking : Event {
+  explicit Ticking(Kernel& k) : Event{&tick}, kernel(k) { kernel.push_deadline({10}, this); }
+  static void tick(Event* event) {
+    auto* self = static_cast<Ticking*>(event);
+    ++self->ticks;
+    if (self->ticks == self->helps_at) {
+      self->kernel.note_progress();
+      self->kernel.end_operation();
+    }
+    self->kernel.push_deadline(after(self->kernel.now(), {10}, "tick"), self);
+  }
+  Kernel& kernel;
+  int ticks = 0;
+  int helps_at = -1;
+};
+
+TEST(Kernel, deadlines_alone_do_not_keep_it_running) {
+  World world;
+  const Ticking ticking(world.kernel);
+  spawn(world.kernel, step(world, "one", {25}));
+  world.kernel.run();
+  EXPECT_EQ(ticking.ticks, 2);
+}
+
+TEST(Kernel, a_round_of_deadlines_without_progress_is_a_deadlock) {
+  World world;
+  Ticking ticking(world.kernel);
+  world.kernel.begin_operation();
+  EXPECT_THROW(world.kernel.run(), Deadlock);
+  EXPECT_LT(ticking.ticks, 5);
+  ticking.helps_at = ticking.ticks + 2;
+  world.kernel.note_progress();
+  world.kernel.run();
+  EXPECT_EQ(world.kernel.open_operations(), 0u);
+}
+
+// ---- randomness ---------------------------------------------------------------------------------------------------
+
+TEST(RandomStream, is_of_its_seed_part_and_purpose) {
+  const auto first = [](uint64_t seed, const char* part, const char* purpose) {
+    return RandomStream(seed, part, purpose).below(1u << 30);
+  };
+  EXPECT_EQ(first(1, "node 0", "loss"), first(1, "node 0", "loss"));
+  EXPECT_NE(first(1, "node 0", "loss"), first(2, "node 0", "loss"));
+  EXPECT_NE(first(1, "node 0", "loss"), first(1, "node 1", "loss"));
+  EXPECT_NE(first(1, "node 0", "loss"), first(1, "node 0", "jitter"));
+  EXPECT_NE(first(1, "a", "bc"), first(1, "ab", "c"));
+}
+
+TEST(RandomStream, has_the_mean_that_was_asked_for) {
+  RandomStream random(3, "arrivals", "gaps");
+  double sum = 0;
+  for (int i = 0; i < 100'000; ++i) sum += random.exponential(250);
+  EXPECT_NEAR(sum / 100'000, 250, 5);
+}
+
+}  // namespace
+}  // namespace ub::emu
