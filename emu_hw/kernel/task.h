@@ -8,8 +8,8 @@
 //   }
 //   spawn(kernel, node.read(op));      // runs from the next turn on; nobody awaits it
 //
-// gcc 12 makes mistakes with some temporaries in co_await expressions. So what is awaited is a named object, or has no
-// destructor but that of Task; there are no lambda coroutines; and parameters are values, or references to what
+// gcc 12 makes mistakes with some temporaries in co_await expressions. So what is awaited is a named object, or has
+// no destructor; there are no lambda coroutines; and parameters are values, or references to what
 // outlives the task.
 //
 // Thread: that of the kernel. A task that was not awaited or spawned does nothing. Errors pass to whoever awaits, or end

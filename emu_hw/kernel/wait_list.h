@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Those who wait for one thing with a name, served in the order in which they came. Whoever lets the next one in does so
-// by an event, so nobody runs inside of another.
+// Those who wait for one thing with a name, served in the order in which they came. Whoever lets the next one in does
+// so by an event, so nobody runs inside of another.
 //
 //   co_await list.wait(op);      // in a task
 //   list.let_in_next();          // by whoever has the thing
