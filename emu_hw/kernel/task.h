@@ -9,11 +9,10 @@
 //   spawn(kernel, node.read(op));      // runs from the next turn on; nobody awaits it
 //
 // gcc 12 makes mistakes with some temporaries in co_await expressions. So what is awaited is a named object, or has
-// no destructor; there are no lambda coroutines; and parameters are values, or references to what
-// outlives the task.
+// no destructor; no lambda is a coroutine; and parameters are values, or references to what outlives the task.
 //
-// Thread: that of the kernel. A task that was not awaited or spawned does nothing. Errors pass to whoever awaits, or end
-// the run.
+// Thread: that of the kernel. A task that was not awaited or spawned does nothing. Errors pass to whoever awaits, or
+// end the run.
 #pragma once
 
 #include <coroutine>

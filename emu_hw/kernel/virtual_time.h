@@ -38,7 +38,7 @@ struct Time {
 class TimeOverflow : public std::overflow_error {
  public:
   explicit TimeOverflow(const std::string& who)
-      : std::overflow_error(who + ": more than 213 days of virtual time; is a delay or the length of the run mistaken?") {}
+      : std::overflow_error(who + ": later than the 213 days of virtual time; is a delay mistaken?") {}
 };
 
 // `who` asks for what comes so much later.
