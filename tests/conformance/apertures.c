@@ -369,9 +369,9 @@ static void message_body(softub_path_t path) {
 // ---- failures ---------------------------------------------------------------------------------------------
 
 static void expect_refusal(softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
-  char buffer[256];
-  memset(buffer, 0, sizeof buffer);
+  char buffer[256] = {0};
   check_number("load", softub_load(handle, at, buffer, bytes), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("no store failed", softub_fence(handle), URMA_CR_SUCCESS);
   urma_cr_status_t status = softub_store(handle, at, buffer, bytes);
   if (status == URMA_CR_SUCCESS) status = softub_fence(handle);
   check_number("store", status, URMA_CR_REM_ACCESS_ABORT_ERR);
