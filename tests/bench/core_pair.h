@@ -10,68 +10,25 @@
 //   a.add_target(...), then drive() both until the channels are up; CorePair does all of this
 #pragma once
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <vector>
 
-#include "lib/base/word_copy.h"
+#include "emu_hw/node/core_objects.h"
+#include "emu_hw/node/memory_at_hand.h"
 #include "lib/base/assert.h"
 #include "lib/transport/core_impl.h"
 
 namespace ub::bench {
 
-// Zeroed memory that costs what is touched of it.
-class Pages {
- public:
-  explicit Pages(size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
-    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
-      std::perror("mmap");
-      std::exit(1);
-    }
-    data_ = static_cast<std::byte*>(p);
-  }
-  ~Pages() { munmap(data_, bytes_); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-
-  std::byte* data() const { return data_; }
-  size_t bytes() const { return bytes_; }
-
-  // In whole pages; only exact where transparent huge pages are off for it, see never_huge().
-  size_t touched_bytes() const {
-    std::vector<unsigned char> map(bytes_ / kPage);
-    if (mincore(data_, bytes_, map.data()) != 0) return 0;
-    size_t pages = 0;
-    for (unsigned char c : map) pages += c & 1;
-    return pages * kPage;
-  }
-  void never_huge() { madvise(data_, bytes_, MADV_NOHUGEPAGE); }
-
- private:
-  static constexpr size_t kPage = 4096;
-  std::byte* data_;
-  size_t bytes_;
-};
-
-// Ring memory; `count` is a power of two.
-template <class T>
-class Ring {
- public:
-  explicit Ring(size_t count) : pages_(count * sizeof(T)), count_(count) {}
-  T& operator[](size_t i) { return data()[i]; }
-  T* data() { return reinterpret_cast<T*>(pages_.data()); }
-  size_t count() const { return count_; }
-
- private:
-  Pages pages_;
-  size_t count_;
-};
+using emu::CompletionQueue;
+using emu::Pages;
+using emu::ReceiveQueue;
+using emu::Region;
+using emu::Ring;
+using emu::SendRing;
 
 // Frames of one direction, one behind the other in whole lines, so that small frames cycle through few lines
 // and large ones through all of the memory. One frame is open at a time: memory here never answers later.
@@ -129,7 +86,7 @@ class FrameQueue {
 // What a Core needs from outside (lib/transport/host.h); memory is at hand. Like that of a NIC it may be looked at, and
 // nobody does unless he says so: what is measured is what a NIC costs. A program that is compiled to look closely hears
 // of the steps within a packet's way, too.
-class BenchHost {
+class BenchHost : public emu::MemoryAtHand {
  public:
 #ifdef UB_BENCH_LOOKS_CLOSELY
   static constexpr bool kLooksClosely = true;
@@ -150,27 +107,7 @@ class BenchHost {
   std::byte* tx_begin(uint32_t link, size_t bytes) { return queues_[link]->begin(bytes); }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) { queues_[link]->commit(frame, bytes); }
   void tx_abort(uint32_t link, std::byte*) { queues_[link]->abort(); }
-  void tx_hold(uint32_t, std::byte*, std::byte*) {}  // nothing is ever pending
   void tx_may_wait(uint32_t) {}
-  void tx_drop(std::byte*) {}
-  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
-    std::memcpy(dst, src, bytes);
-    return CopyResult::kDone;
-  }
-  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) {
-    if (final) {
-      copy_final_word_last(dst, src, bytes);
-    } else {
-      std::memcpy(dst, src, bytes);
-    }
-    return CopyResult::kDone;
-  }
-  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag) {
-    *old = run_atomic(request);
-    return CopyResult::kDone;
-  }
-  void load(std::byte* block, const std::byte* memory, size_t bytes) { load_words(block, memory, bytes); }
-  void store(std::byte* memory, const std::byte* block, size_t bytes) { store_words(memory, block, bytes); }
 
  private:
   std::vector<FrameQueue*> queues_;  // by link
@@ -282,117 +219,6 @@ struct Wire {
 };
 
 // ---- objects ----------------------------------------------------------------------------------------------
-
-struct Region {
-  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic, Token token = {})
-      : pages(bytes) {
-    SegmentConfig s;
-    s.token = token;
-    s.memory = pages.data();
-    s.address = s.local_address = address();
-    s.length = bytes;
-    s.access = access;
-    UB_ASSERT(node.core.register_segment(s, &registered) == Status::kOk);
-  }
-  std::byte* data() const { return pages.data(); }
-  uint64_t address() const { return reinterpret_cast<uintptr_t>(pages.data()); }
-  Sge sge(size_t offset, uint32_t bytes) const { return {address() + offset, bytes, registered.handle}; }
-
-  Pages pages;
-  RegisteredSegment registered;
-};
-
-struct CompletionQueue {
-  CompletionQueue(Node& node, uint32_t depth) : slots(depth) {
-    JfcConfig c;
-    c.slots = slots.data();
-    c.slot_count = c.depth = depth;
-    c.indices = indices.data();
-    UB_ASSERT(node.core.create_jfc(c, &id) == Status::kOk);
-  }
-  // The oldest completion, or nullptr; pop() when it was read.
-  const Cqe* front() {
-    if (consumed == indices[0].produced.load(std::memory_order_acquire)) return nullptr;
-    return &slots[consumed & (slots.count() - 1)];
-  }
-  void pop() { indices[0].consumed.store(++consumed, std::memory_order_release); }
-
-  Ring<Cqe> slots;
-  Ring<QueueIndices> indices{1};
-  uint32_t id = 0;
-  uint32_t consumed = 0;
-};
-
-struct ReceiveQueue {
-  ReceiveQueue(Node& node, CompletionQueue& jfc, uint32_t depth) : slots(depth) {
-    JfrConfig c;
-    c.slots = slots.data();
-    c.slot_count = depth;
-    c.indices = indices.data();
-    c.jfc = jfc.id;
-    UB_ASSERT(node.core.create_jfr(c, &id) == Status::kOk);
-  }
-  void post(uint64_t user_ctx, const Sge& sge) {
-    Rqe& e = slots[produced & (slots.count() - 1)];
-    e.user_ctx = user_ctx;
-    e.length = sge.length;
-    e.sge_count = e.slots = 1;
-    e.skip = 0;
-    e.sge[0] = sge;
-    indices[0].produced.store(++produced, std::memory_order_release);
-  }
-
-  Ring<Rqe> slots;
-  Ring<QueueIndices> indices{1};
-  uint32_t id = 0;
-  uint32_t produced = 0;
-};
-
-// Where work is posted, and what the Core needs for it.
-struct SendRing {
-  SendRing(uint32_t ring_depth, size_t work_bytes) : depth(ring_depth), slots(2 * ring_depth), work(work_bytes) {}
-
-  SendQueueConfig config(const CompletionQueue& jfc) {
-    SendQueueConfig c;
-    c.slots = slots.data();
-    c.slot_count = static_cast<uint32_t>(slots.count());
-    c.depth = depth;
-    c.indices = indices.data();
-    c.work = work.data();
-    c.jfc = jfc.id;
-    return c;
-  }
-  // Ring, work and indices.
-  static size_t memory_bytes(uint32_t depth, size_t work_bytes) {
-    return 2 * depth * sizeof(Wqe) + work_bytes + sizeof(QueueIndices);
-  }
-
-  // Writes an element with one local range; the caller keeps to the depth.
-  void post(const Wqe& element, uint64_t compare = 0) {
-    uint32_t n = wqe_slots(element.op, 1, 0);
-    uint32_t mask = static_cast<uint32_t>(slots.count()) - 1;
-    if ((produced & mask) + n > mask + 1) {
-      Wqe& skip = slots[produced & mask];
-      skip.op = WrOp::kSkip;
-      skip.slots = static_cast<uint8_t>(mask + 1 - (produced & mask));
-      produced += skip.slots;
-    }
-    Wqe& e = slots[produced & mask];
-    e = element;
-    e.slots = static_cast<uint8_t>(n);
-    e.sge_count = 1;
-    if (has_extra(e.op)) reinterpret_cast<WqeExtra*>(&e + 1)->compare = compare;
-    produced += n;
-    indices[0].produced.store(produced, std::memory_order_release);
-  }
-
-  uint32_t depth;
-  Ring<Wqe> slots;
-  Pages work;
-  Ring<QueueIndices> indices{1};
-  uint32_t id = 0;  // of the object whose ring this is
-  uint32_t produced = 0;
-};
 
 // A jetty's send queue; receives come from a queue that it may share. ROL and ROT are for RC.
 struct SendQueue : SendRing {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A host of the lumped fidelities: a CPU, memory, a NIC with its engine, a link, and the Core.
+#pragma once
+
+#include <string>
+
+#include "emu_hw/node/node.h"
+#include "emu_hw/parts/cpu.h"
+#include "emu_hw/parts/link.h"
+#include "emu_hw/parts/lumped_nic.h"
+#include "emu_hw/parts/memory.h"
+
+namespace ub::emu {
+
+struct EmulatedHost {
+  EmulatedHost(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t number)
+      : cpu(kernel, p, f),
+        memory(kernel, p, f),
+        nic(kernel, p, f, "node " + std::to_string(number)),
+        link(kernel, p, f),
+        node(kernel, number, plain_config(number, 1), p.link_delay) {}
+
+  Cpu cpu;
+  Memory memory;
+  LumpedNic nic;
+  Link link;
+  Node node;
+};
+
+}  // namespace ub::emu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/node/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/impair/packet_kind.h"
+
+namespace ub::emu {
+namespace {
+
+constexpr size_t kPollBudget = 64;
+
+// Data of a channel: requests and answers. The rest only keeps channels going.
+bool belongs_to_an_operation(const Frame& frame) {
+  const impair::Kind kind = impair::kind_of(frame.bytes);
+  return kind != impair::Kind::kAck && kind != impair::Kind::kSetup;
+}
+
+}  // namespace
+
+InstanceId instance_of(uint32_t number) {
+  InstanceId id;
+  id.eid.bytes = endpoint_of(number).ip.bytes;
+  id.uasid = number;
+  return id;
+}
+
+wire::Endpoint endpoint_of(uint32_t number) {
+  return {wire::IpAddress::from_v4(0x0a000000 + number), wire::kUbUdpPort};
+}
+
+CoreConfig plain_config(uint32_t number, uint64_t seed) {
+  CoreConfig config;
+  config.self = instance_of(number);
+  config.incarnation = 0x1000 + number;
+  config.seed = seed + number;
+  config.lanes = 1;
+  config.compact = false;
+  return config;
+}
+
+struct Node::FreeFrame : Event {
+  Node* node;  // it comes to
+  Frame frame;
+
+  static void arrive(Event* event) {
+    auto* self = static_cast<FreeFrame*>(event);
+    self->node->kernel_.note_progress();
+    self->node->receive(self->frame);
+    self->node->answer_ = self->node->send();
+    if (!self->node->answer_.empty()) self->node->late_.let_in_all();
+    delete self;
+  }
+};
+
+Node::Node(Kernel& kernel, uint32_t node_number, const CoreConfig& config, Span wire_delay)
+    : number(node_number),
+      kernel_(kernel),
+      wire_delay_(wire_delay),
+      arena_(Core<CoreHost>::arena_bytes(config)),
+      late_(kernel, "an answer of node " + std::to_string(node_number)),
+      core(config, arena_.data(), host_) {
+  deadline_.run = [](Event* event) { static_cast<Deadline*>(event)->node->on_deadline(); };
+  deadline_.node = this;
+}
+
+// ---- set-up ------------------------------------------------------------------------------------------------------
+
+void Node::join(Node& a, Node& b, const LinkConfig& config) {
+  const uint32_t at_a = a.core.add_link(config), at_b = b.core.add_link(config);
+  UB_ASSERT(at_a == a.peers_.size() && at_b == b.peers_.size());
+  a.peers_.push_back(&b);
+  a.links_of_peers_.push_back(at_b);
+  b.peers_.push_back(&a);
+  b.links_of_peers_.push_back(at_a);
+}
+
+bool Node::settle_once() {
+  if (core.next_deadline() <= now()) core.on_timer(now());
+  while (core.poll_packets(now(), kPollBudget) != 0) {
+  }
+  const Train frames = host_.take();
+  for (const Frame& frame : frames) {
+    Node& peer = *peers_[frame.link];
+    peer.core.on_packet(now(), links_of_peers_[frame.link], frame.bytes);
+  }
+  return !frames.empty();
+}
+
+void Node::settle(const std::vector<Node*>& nodes) {
+  for (bool busy = true; busy;) {
+    busy = false;
+    for (Node* node : nodes) busy |= node->settle_once();
+    for (Node* node : nodes) node->settled_at_ += microseconds(1);
+  }
+}
+
+uint32_t Node::add_target(const Node& peer, ObjectKind kind, uint32_t id) {
+  const auto link = static_cast<uint32_t>(std::find(peers_.begin(), peers_.end(), &peer) - peers_.begin());
+  TargetConfig config;
+  config.instance = instance_of(peer.number);
+  config.kind = kind;
+  config.id = id;
+  config.path = {link, endpoint_of(number), endpoint_of(peer.number)};
+  uint32_t target = 0;
+  UB_ASSERT(core.add_target(now(), config, &target) == Status::kOk);
+  return target;
+}
+
+// ---- operations --------------------------------------------------------------------------------------------------
+
+Train Node::hand_over(uint32_t jetty) {
+  core.on_posted(now(), jetty);
+  return send();
+}
+
+Train Node::deliver(const Train& train) {
+  for (const Frame& frame : train) receive(frame);
+  kernel_.note_progress();
+  return send();
+}
+
+void Node::completions_read(uint32_t jfc) {
+  core.on_completions_read(now(), jfc);
+  set_deadline();
+}
+
+// The frame names the link by which it comes.
+void Node::receive(const Frame& frame) { core.on_packet(now(), frame.link, frame.bytes); }
+
+// Everything that the Core has to send now. Frames of no operation leave by themselves; from now on frames name the
+// link by which they come to the peer.
+Train Node::send() {
+  while (core.poll_packets(now(), kPollBudget) != 0) {
+  }
+  Train train;
+  for (Frame& frame : host_.take()) {
+    Node* peer = peers_[frame.link];
+    frame.link = links_of_peers_[frame.link];
+    if (belongs_to_an_operation(frame)) {
+      train.push_back(std::move(frame));
+      continue;
+    }
+    auto* free = new FreeFrame{{&FreeFrame::arrive}, peer, std::move(frame)};
+    kernel_.push_after(wire_delay_, free, "a frame of no operation");
+  }
+  set_deadline();
+  return train;
+}
+
+// An earlier one that is void comes all the same, and does nothing.
+void Node::set_deadline() {
+  const Instant next = core.next_deadline();
+  if (next.is_never()) return;
+  const uint64_t ns = std::max(next.ns, settled_at_.ns) - settled_at_.ns;
+  const Time at = std::max(Time{ns * 1000}, kernel_.now());
+  if (at >= deadline_.at) return;
+  deadline_.at = at;
+  kernel_.push_deadline(at, &deadline_);
+}
+
+void Node::on_deadline() {
+  if (kernel_.now() < deadline_.at) return;
+  deadline_.at = {UINT64_MAX};
+  core.on_timer(now());
+  answer_ = send();
+  if (answer_.empty()) return;
+  kernel_.note_progress();
+  late_.let_in_all();
+}
+
+}  // namespace ub::emu

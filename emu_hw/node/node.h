@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Core in virtual time. The Core decides what is sent, when, and what completes; whoever calls hand_over() and
+// deliver() decides how long that takes.
+//
+// Frames that carry a request or an answer come back from these calls as a train, for the operation to take along.
+// Others (acknowledgements that end nothing, set-up) take the time of a link and no other. Deadlines of the Core are
+// deadlines of the kernel.
+//
+// Set-up comes before the first operation: join() and settle() move the Core's clock, not that of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emu_hw/kernel/kernel.h"
+#include "emu_hw/kernel/wait_list.h"
+#include "emu_hw/node/core_host.h"
+#include "emu_hw/node/core_objects.h"
+#include "emu_hw/parts/operation.h"
+#include "lib/transport/core_impl.h"
+
+namespace ub::emu {
+
+// Instance `number`, from 1: address 10.x.y.z, uasid = number.
+InstanceId instance_of(uint32_t number);
+wire::Endpoint endpoint_of(uint32_t number);
+// A wire that loses nothing, one lane, no compact transport: no probes and no choices mix into what is measured.
+CoreConfig plain_config(uint32_t number, uint64_t seed);
+
+class Node {
+ public:
+  // `wire_delay`: of frames that belong to no operation.
+  Node(Kernel&, uint32_t number, const CoreConfig&, Span wire_delay);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // ---- before the first operation -----------------------------------------------------------------------
+  static void join(Node& a, Node& b, const LinkConfig&);
+  // Drives these nodes by a clock of their own until nothing moves. The kernel must not have run.
+  static void settle(const std::vector<Node*>& nodes);
+  // On the link that joins the two nodes.
+  uint32_t add_target(const Node& peer, ObjectKind kind, uint32_t id);
+
+  // ---- operations ---------------------------------------------------------------------------------------
+  // The Core is told of what was posted to a jetty. The frames of the request.
+  Train hand_over(uint32_t jetty);
+  // Frames from a peer: requests, or answers. At the target: the frames of the answer, or none if the Core sends them
+  // later, when wait_for_answer() returns them.
+  Train deliver(const Train& train);
+  WaitList::Waiter wait_for_answer(const Operation& op) { return late_.wait(op); }
+  Train take_answer() { return std::exchange(answer_, {}); }
+  // The program took completions of a JFC.
+  void completions_read(uint32_t jfc);
+
+  Kernel& kernel() const { return kernel_; }
+
+  const uint32_t number;
+
+ private:
+  // A frame of no operation on its way.
+  struct FreeFrame;
+  struct Deadline : emu::Event {
+    Node* node;
+    Time at{UINT64_MAX};
+  };
+
+  Instant now() const { return {settled_at_.ns + kernel_.now().whole_ns()}; }
+  void receive(const Frame& frame);
+  Train send();
+  void set_deadline();
+  void on_deadline();
+  bool settle_once();
+
+  Kernel& kernel_;
+  const Span wire_delay_;
+  Instant settled_at_{1'000'000'000};
+  Pages arena_;
+  CoreHost host_;
+  std::vector<Node*> peers_{nullptr};           // by link
+  std::vector<uint32_t> links_of_peers_{0};     // by link: what the peer calls it
+  Deadline deadline_;
+  WaitList late_;
+  Train answer_;
+
+ public:
+  Core<CoreHost> core;
+};
+
+}  // namespace ub::emu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an operation was charged for: a chain of intervals without gaps, from its start to its end. Waiting is a line
+// like any other. So the sum of the lines is the latency of the operation, by construction; where a line is missing,
+// the next one is too long.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emu_hw/kernel/virtual_time.h"
+
+namespace ub::emu {
+
+class Ledger {
+ public:
+  struct Line {
+    std::string_view part;  // a literal
+    Time until;
+  };
+
+  explicit Ledger(Time start) : start_(start) {}
+
+  // From the end of the former line until now.
+  void charge(std::string_view part, Time now) {
+    if (now != end()) lines_.push_back({part, now});
+  }
+
+  Time start() const { return start_; }
+  Time end() const { return lines_.empty() ? start_ : lines_.back().until; }
+  const std::vector<Line>& lines() const { return lines_; }
+  Span span_of(size_t line) const { return lines_[line].until - (line == 0 ? start_ : lines_[line - 1].until); }
+  // Of all lines of that part.
+  Span sum_of(std::string_view part) const {
+    Span sum;
+    for (size_t i = 0; i < lines_.size(); ++i)
+      if (lines_[i].part == part) sum += span_of(i);
+    return sum;
+  }
+  // "bus 30, pipe 80, ...", in nanoseconds.
+  std::string text() const;
+
+ private:
+  Time start_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace ub::emu

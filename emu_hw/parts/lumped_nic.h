@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A NIC as the lumped fidelities see it: packets take some cycles through it, and its engine works on one operation of
+// its host at a time, from the first step to the last. Others wait in the order in which they came.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "emu_hw/parts/fidelity.h"
+#include "emu_hw/parts/operation.h"
+#include "emu_hw/profiles/parameters.h"
+
+namespace ub::emu {
+
+class LumpedNic {
+ public:
+  LumpedNic(Kernel& kernel, const Parameters& p, Fidelity f, std::string name)
+      : kernel_(kernel), parameters_(p), fidelity_(f), engine_(kernel, "the engine of " + std::move(name)) {}
+
+  // While it lives, the engine is this operation's.
+  class [[nodiscard]] Pass {
+   public:
+    explicit Pass(LumpedNic& nic) : nic_(&nic) {}
+    Pass(Pass&& other) noexcept : nic_(std::exchange(other.nic_, nullptr)) {}
+    Pass& operator=(Pass&&) = delete;
+    ~Pass() {
+      if (nic_ != nullptr) nic_->leave();
+    }
+
+   private:
+    LumpedNic* nic_;
+  };
+
+  // Pass pass = co_await nic.enter(op);
+  class [[nodiscard]] Entry {
+   public:
+    Entry(LumpedNic& nic, Operation& op) : nic_(nic), op_(op), waiter_(nic.engine_, op) {}
+    bool await_ready() const noexcept { return nic_.holder_ == nullptr; }
+    void await_suspend(std::coroutine_handle<> handle) noexcept { waiter_.await_suspend(handle); }
+    Pass await_resume() {
+      nic_.take(op_);
+      return Pass(nic_);
+    }
+
+   private:
+    LumpedNic& nic_;
+    Operation& op_;
+    WaitList::Waiter waiter_;
+  };
+  Entry enter(Operation& op) { return {*this, op}; }
+
+  // One way through the NIC.
+  Charge pipe(Operation& op, uint64_t cycles, uint32_t bytes) const {
+    return {kernel_, op, "nic.pipe", fidelity_.delay(parameters_.nic_cycle * (cycles + more_flits(bytes)))};
+  }
+
+ private:
+  uint64_t more_flits(uint32_t bytes) const {
+    if (!fidelity_.charges_more_flits || bytes <= parameters_.flit) return 0;
+    return (bytes + parameters_.flit - 1) / parameters_.flit - 1;
+  }
+  void take(Operation& op) {
+    op.ledger.charge("nic.queue", kernel_.now());
+    holder_ = &op;
+    engine_.set_holder(holder_);
+  }
+  // The engine stays taken until the next one, who is let in by an event, has it: nobody gets in between.
+  void leave() {
+    if (!engine_.empty()) {
+      engine_.let_in_next();
+      return;
+    }
+    holder_ = nullptr;
+    engine_.set_holder(nullptr);
+  }
+
+  Kernel& kernel_;
+  const Parameters& parameters_;
+  const Fidelity fidelity_;
+  WaitList engine_;
+  const Operation* holder_ = nullptr;
+};
+
+}  // namespace ub::emu

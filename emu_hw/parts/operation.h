@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One operation of a workload, from its issue to its completion, and how a part charges it.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "emu_hw/kernel/task.h"
+#include "emu_hw/kernel/wait_list.h"
+#include "emu_hw/parts/ledger.h"
+
+namespace ub::emu {
+
+enum class Verb : uint8_t { kLoad, kStore, kRead, kWrite, kSend, kFetchAdd, kCompareSwap };
+
+std::string_view name_of(Verb verb);
+
+class Operation final : public Named {
+ public:
+  Operation(uint64_t number, uint32_t node, Verb verb, uint32_t bytes, Time issued)
+      : number(number), node(node), verb(verb), bytes(bytes), ledger(issued) {}
+
+  // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a
+  // request or an acknowledgement counts as a flit, or as eight bytes.
+  uint32_t bytes_there() const { return carries_payload_there() ? bytes : 64; }
+  uint32_t bytes_back() const { return verb == Verb::kRead || verb == Verb::kLoad ? bytes : 8; }
+
+  std::string name() const override {
+    return std::string(name_of(verb)) + " " + std::to_string(number) + " of node " + std::to_string(node);
+  }
+
+  const uint64_t number;
+  const uint32_t node;  // where it was issued
+  const Verb verb;
+  const uint32_t bytes;
+  Ledger ledger;
+
+ private:
+  bool carries_payload_there() const { return verb == Verb::kWrite || verb == Verb::kStore || verb == Verb::kSend; }
+};
+
+// Takes that time of an operation and writes it down. Parts return it, so their use reads `co_await bus.cross(op)`.
+class [[nodiscard]] Charge {
+ public:
+  Charge(Kernel& kernel, Operation& op, std::string_view part, Span span)
+      : kernel_(kernel), op_(op), part_(part), span_(span) {}
+  bool await_ready() const noexcept { return span_.ps == 0; }
+  void await_suspend(std::coroutine_handle<> handle) const { kernel_.push_after(span_, event_of(handle), part_.data()); }
+  void await_resume() const { op_.ledger.charge(part_, kernel_.now()); }
+
+ private:
+  Kernel& kernel_;
+  Operation& op_;
+  const std::string_view part_;
+  const Span span_;
+};
+
+}  // namespace ub::emu

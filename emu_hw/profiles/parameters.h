@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The values of all parameters of a run (parameters.def). Plain data; a profile or the command line changes members by
+// their names.
+#pragma once
+
+#include <cstdint>
+
+#include "emu_hw/kernel/virtual_time.h"
+
+namespace ub::emu {
+
+struct Parameters {
+#define EMU_TIME(name, default_ps, meaning) Span name{default_ps};
+#define EMU_COUNT(name, default_value, unit, meaning) uint64_t name = default_value;
+#define EMU_RATE(name, default_gbps, meaning) uint64_t name = default_gbps;
+#include "emu_hw/profiles/parameters.def"
+#undef EMU_TIME
+#undef EMU_COUNT
+#undef EMU_RATE
+};
+
+}  // namespace ub::emu
