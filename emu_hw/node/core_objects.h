@@ -19,8 +19,20 @@
 #include "lib/base/assert.h"
 #include "lib/base/work_queue.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/wire/network_header.h"
 
 namespace ub::emu {
+
+// Instance `number` (from 1): 10.x.y.z, uasid = number.
+inline wire::Endpoint endpoint_of(uint32_t number) {
+  return {wire::IpAddress::from_v4(0x0a000000 + number), wire::kUbUdpPort};
+}
+inline InstanceId instance_of(uint32_t number) {
+  InstanceId id;
+  id.eid.bytes = endpoint_of(number).ip.bytes;
+  id.uasid = number;
+  return id;
+}
 
 // Zeroed memory that costs what is touched of it.
 class Pages {

@@ -10,6 +10,8 @@
 #include "emu_hw/parts/link.h"
 #include "emu_hw/parts/lumped_nic.h"
 #include "emu_hw/parts/memory.h"
+#include "emu_hw/parts/order_gate.h"
+#include "emu_hw/parts/pcie.h"
 
 namespace ub::emu {
 
@@ -17,12 +19,16 @@ struct EmulatedHost {
   EmulatedHost(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t number)
       : cpu(kernel, p, f),
         memory(kernel, p, f),
+        pcie(kernel, p, f),
+        gate(kernel, p, f),
         nic(kernel, p, f, "node " + std::to_string(number)),
         link(kernel, p, f),
         node(kernel, number, plain_config(number, 1), p.link_delay) {}
 
   Cpu cpu;
   Memory memory;
+  Pcie pcie;
+  OrderGate gate;
   LumpedNic nic;
   Link link;
   Node node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a Core's Host (lib/transport/host.h) that copies, where all memory is at hand and nothing is ever pending.
+// The part of a Core's Host (lib/transport/host.h) that copies: all memory is at hand, and nothing is ever pending.
 #pragma once
 
 #include <cstring>

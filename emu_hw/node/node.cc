@@ -19,17 +19,6 @@ bool belongs_to_an_operation(const Frame& frame) {
 
 }  // namespace
 
-InstanceId instance_of(uint32_t number) {
-  InstanceId id;
-  id.eid.bytes = endpoint_of(number).ip.bytes;
-  id.uasid = number;
-  return id;
-}
-
-wire::Endpoint endpoint_of(uint32_t number) {
-  return {wire::IpAddress::from_v4(0x0a000000 + number), wire::kUbUdpPort};
-}
-
 CoreConfig plain_config(uint32_t number, uint64_t seed) {
   CoreConfig config;
   config.self = instance_of(number);
@@ -37,6 +26,8 @@ CoreConfig plain_config(uint32_t number, uint64_t seed) {
   config.seed = seed + number;
   config.lanes = 1;
   config.compact = false;
+  config.roce.max_qps = 64;
+  config.roce.ack_every_message = true;
   return config;
 }
 
@@ -96,13 +87,16 @@ void Node::settle(const std::vector<Node*>& nodes) {
   }
 }
 
+uint32_t Node::link_to(const Node& peer) const {
+  return static_cast<uint32_t>(std::find(peers_.begin(), peers_.end(), &peer) - peers_.begin());
+}
+
 uint32_t Node::add_target(const Node& peer, ObjectKind kind, uint32_t id) {
-  const auto link = static_cast<uint32_t>(std::find(peers_.begin(), peers_.end(), &peer) - peers_.begin());
   TargetConfig config;
   config.instance = instance_of(peer.number);
   config.kind = kind;
   config.id = id;
-  config.path = {link, endpoint_of(number), endpoint_of(peer.number)};
+  config.path = {link_to(peer), endpoint_of(number), endpoint_of(peer.number)};
   uint32_t target = 0;
   UB_ASSERT(core.add_target(now(), config, &target) == Status::kOk);
   return target;
@@ -119,6 +113,11 @@ Train Node::deliver(const Train& train) {
   for (const Frame& frame : train) receive(frame);
   kernel_.note_progress();
   return send();
+}
+
+Train Node::take_answer(Operation& op) {
+  op.ledger.charge("core", kernel_.now());
+  return std::exchange(answer_, {});
 }
 
 void Node::completions_read(uint32_t jfc) {

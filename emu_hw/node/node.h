@@ -24,9 +24,6 @@
 
 namespace ub::emu {
 
-// Instance `number`, from 1: address 10.x.y.z, uasid = number.
-InstanceId instance_of(uint32_t number);
-wire::Endpoint endpoint_of(uint32_t number);
 // A wire that loses nothing, one lane, no compact transport: no probes and no choices mix into what is measured.
 CoreConfig plain_config(uint32_t number, uint64_t seed);
 
@@ -41,7 +38,8 @@ class Node {
   static void join(Node& a, Node& b, const LinkConfig&);
   // Drives these nodes by a clock of their own until nothing moves. The kernel must not have run.
   static void settle(const std::vector<Node*>& nodes);
-  // On the link that joins the two nodes.
+  // The link that joins the two nodes.
+  uint32_t link_to(const Node& peer) const;
   uint32_t add_target(const Node& peer, ObjectKind kind, uint32_t id);
 
   // ---- operations ---------------------------------------------------------------------------------------
@@ -51,23 +49,23 @@ class Node {
   // later, when wait_for_answer() returns them.
   Train deliver(const Train& train);
   WaitList::Waiter wait_for_answer(const Operation& op) { return late_.wait(op); }
-  Train take_answer() { return std::exchange(answer_, {}); }
+  // Writes down how long the Core let the operation wait.
+  Train take_answer(Operation& op);
   // The program took completions of a JFC.
   void completions_read(uint32_t jfc);
 
-  Kernel& kernel() const { return kernel_; }
+  Instant now() const { return {settled_at_.ns + kernel_.now().whole_ns()}; }
 
   const uint32_t number;
 
  private:
-  // A frame of no operation on its way.
+  // A frame of no operation, on its way.
   struct FreeFrame;
   struct Deadline : emu::Event {
     Node* node;
     Time at{UINT64_MAX};
   };
 
-  Instant now() const { return {settled_at_.ns + kernel_.now().whole_ns()}; }
   void receive(const Frame& frame);
   Train send();
   void set_deadline();

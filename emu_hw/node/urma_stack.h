@@ -6,6 +6,7 @@
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
+#include "emu_hw/node/one_sided.h"
 
 namespace ub::emu {
 
@@ -18,19 +19,13 @@ class UrmaStack {
   Task run(Operation& op);
 
  private:
-  static constexpr uint32_t kDepth = 64;
-  static constexpr size_t kRegionBytes = size_t{1} << 20;
-
   Task there_and_back(Operation& op);
-  void post(const Operation& op);
-  bool is_complete(const Operation& op);
 
   const uint64_t cycles_;
   EmulatedHost& here_;
   EmulatedHost& there_;
-  CompletionQueue jfc_;
+  OneSided requests_;
   SendRing ring_;
-  Region local_, remote_;
   uint32_t target_ = 0;
 };
 

@@ -48,7 +48,9 @@ class [[nodiscard]] Charge {
   Charge(Kernel& kernel, Operation& op, std::string_view part, Span span)
       : kernel_(kernel), op_(op), part_(part), span_(span) {}
   bool await_ready() const noexcept { return span_.ps == 0; }
-  void await_suspend(std::coroutine_handle<> handle) const { kernel_.push_after(span_, event_of(handle), part_.data()); }
+  void await_suspend(std::coroutine_handle<> handle) const {
+    kernel_.push_after(span_, event_of(handle), part_.data());
+  }
   void await_resume() const { op_.ledger.charge(part_, kernel_.now()); }
 
  private:

@@ -24,6 +24,8 @@
 namespace ub::bench {
 
 using emu::CompletionQueue;
+using emu::endpoint_of;
+using emu::instance_of;
 using emu::Pages;
 using emu::ReceiveQueue;
 using emu::Region;
@@ -125,16 +127,6 @@ class Clock {
   Instant now_{1'000'000'000};
 };
 
-// Instance `number` (from 1): 10.x.y.z, uasid = number.
-inline wire::Endpoint endpoint_of(uint32_t number) {
-  return {wire::IpAddress::from_v4(0x0a000000 + number), wire::kUbUdpPort};
-}
-inline InstanceId instance_of(uint32_t number) {
-  InstanceId id;
-  id.eid.bytes = endpoint_of(number).ip.bytes;
-  id.uasid = number;
-  return id;
-}
 // Who keeps the order of a queue (7.3.3).
 enum class Service : uint8_t { kRoi, kRol, kRot };
 

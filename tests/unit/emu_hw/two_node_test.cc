@@ -2,6 +2,9 @@
 // One operation between two hosts, charged step by step. The sums are those that the OpenURMA paper prints.
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "emu_hw/node/roce_stack.h"
 #include "emu_hw/node/urma_stack.h"
 
 namespace ub::emu {
@@ -19,36 +22,80 @@ struct TwoHosts {
   EmulatedHost here, there;
 };
 
-Task complete(Kernel& kernel, UrmaStack& stack, Operation& op) {
+template <class Stack>
+Task complete(Kernel& kernel, Stack& stack, Operation& op) {
   kernel.begin_operation();
   Task task = stack.run(op);
   co_await task;
   kernel.end_operation();
 }
 
-TEST(TwoHosts, a_read_takes_757_ns) {
+// How long an operation takes, in ns; and its ledger.
+template <class Stack>
+struct Timed {
+  Timed(TwoHosts& hosts, Stack& stack) : hosts(hosts), stack(stack) {
+    Node::settle({&hosts.here.node, &hosts.there.node});
+  }
+  uint64_t run(Verb verb, uint32_t bytes) {
+    Operation op(++number, 1, verb, bytes, hosts.kernel.now());
+    spawn(hosts.kernel, complete(hosts.kernel, stack, op));
+    hosts.kernel.run();
+    EXPECT_EQ(hosts.kernel.open_operations(), 0u);
+    ledger = op.ledger.text();
+    return (op.ledger.end() - op.ledger.start()).ps / 1000;
+  }
+  TwoHosts& hosts;
+  Stack& stack;
+  uint64_t number = 0;
+  std::string ledger;
+};
+
+TEST(TwoHosts, ub_work_requests) {
   TwoHosts hosts;
   UrmaStack stack(hosts.parameters, hosts.here, hosts.there);
-  Node::settle({&hosts.here.node, &hosts.there.node});
-  for (uint64_t number = 1; number <= 3; ++number) {
-    Operation read(number, 1, Verb::kRead, 64, hosts.kernel.now());
-    spawn(hosts.kernel, complete(hosts.kernel, stack, read));
-    hosts.kernel.run();
-    EXPECT_EQ((read.ledger.end() - read.ledger.start()).ps, 757'000u) << read.ledger.text();
-    EXPECT_EQ(read.ledger.text(),
+  Timed timed(hosts, stack);
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(timed.run(Verb::kRead, 64), 757u);
+    EXPECT_EQ(timed.ledger,
               "cpu.post_lib 50, cpu.build 30, bus 30, nic.pipe 80, link 101, nic.pipe 80, bus 30, dram 30, "
               "nic.pipe 80, link 101, nic.pipe 80, bus 30, cpu.poll 5, cpu.poll_lib 30");
+    EXPECT_EQ(timed.run(Verb::kWrite, 64), 750u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kFetchAdd, 8), 750u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kCompareSwap, 8), 750u) << timed.ledger;
   }
+  EXPECT_EQ(timed.run(Verb::kRead, 8), 750u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 256), 799u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 1024), 962u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 4096), 1621u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 16384), 4251u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 65536), 14776u) << timed.ledger;
 }
 
-TEST(TwoHosts, a_write_takes_750_ns) {
+TEST(TwoHosts, roce_by_dma) {
   TwoHosts hosts;
-  UrmaStack stack(hosts.parameters, hosts.here, hosts.there);
-  Node::settle({&hosts.here.node, &hosts.there.node});
-  Operation write(1, 1, Verb::kWrite, 64, hosts.kernel.now());
-  spawn(hosts.kernel, complete(hosts.kernel, stack, write));
-  hosts.kernel.run();
-  EXPECT_EQ((write.ledger.end() - write.ledger.start()).ps, 750'000u) << write.ledger.text();
+  RoceStack stack(hosts.parameters, RequestWay::kDma, hosts.here, hosts.there);
+  Timed timed(hosts, stack);
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(timed.run(Verb::kRead, 64), 2236u);
+    EXPECT_EQ(timed.ledger,
+              "cpu.post_lib 50, cpu.build 30, pcie.doorbell 150, pcie.fetch 500, order.gate 50, nic.pipe 31, link 101, "
+              "nic.pipe 31, pcie.read 500, dram 30, nic.pipe 31, link 101, nic.pipe 31, pcie.land 250, "
+              "pcie.completion 250, cpu.poll 70, cpu.poll_lib 30");
+    EXPECT_EQ(timed.run(Verb::kWrite, 64), 1727u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kFetchAdd, 8), 1977u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kCompareSwap, 8), 1977u) << timed.ledger;
+  }
+  EXPECT_EQ(timed.run(Verb::kRead, 8), 2227u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 65536), 16253u) << timed.ledger;
+}
+
+TEST(TwoHosts, roce_by_blue_flame) {
+  TwoHosts hosts;
+  RoceStack stack(hosts.parameters, RequestWay::kBlueFlame, hosts.here, hosts.there);
+  Timed timed(hosts, stack);
+  EXPECT_EQ(timed.run(Verb::kRead, 64), 1736u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kWrite, 64), 1227u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kRead, 256), 2276u) << timed.ledger;
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/node/one_sided.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace ub::emu {
+namespace {
+
+constexpr size_t kRegionBytes = size_t{1} << 20;
+
+WrOp opcode_of(Verb verb) {
+  switch (verb) {
+    case Verb::kRead:
+      return WrOp::kRead;
+    case Verb::kWrite:
+      return WrOp::kWrite;
+    case Verb::kFetchAdd:
+      return WrOp::kFetchAdd;
+    case Verb::kCompareSwap:
+      return WrOp::kCompareSwap;
+    default:
+      throw std::invalid_argument(std::string(name_of(verb)) + " is no one-sided work request");
+  }
+}
+
+}  // namespace
+
+OneSided::OneSided(Node& here, Node& there)
+    : jfc(here, 2 * kDepth), local(here, kRegionBytes), remote(there, kRegionBytes), here_(here) {}
+
+void OneSided::post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const {
+  Wqe element{};
+  element.op = opcode_of(op.verb);
+  element.flags = kWrSignaled;
+  element.target = target;
+  element.user_ctx = op.number;
+  element.length = op.bytes;
+  element.immediate = 1;
+  element.token_id = remote_key;
+  element.remote_address = remote.address();
+  element.sge = local.sge(0, op.bytes);
+  ring.post(element);
+}
+
+void OneSided::complete(const Operation& op) {
+  const Cqe* completion = jfc.front();
+  if (completion == nullptr || completion->user_ctx != op.number)
+    throw std::logic_error(op.name() + " is answered, and yet not complete");
+  if (completion->status != CrStatus::kSuccess)
+    throw std::runtime_error(op.name() + " failed, status " + std::to_string(static_cast<int>(completion->status)));
+  jfc.pop();
+  here_.completions_read(jfc.id);
+}
+
+}  // namespace ub::emu

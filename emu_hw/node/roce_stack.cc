@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/node/roce_stack.h"
+
+namespace ub::emu {
+namespace {
+
+constexpr uint32_t kDepth = OneSided::kDepth;
+constexpr uint32_t kReads = 16;
+constexpr uint8_t kMtu4096 = 5;
+
+// A READ or an atomic brings data back.
+bool reads_there(const Operation& op) {
+  return op.verb == Verb::kRead || op.verb == Verb::kFetchAdd || op.verb == Verb::kCompareSwap;
+}
+
+}  // namespace
+
+RoceStack::RoceStack(const Parameters& parameters, RequestWay way, EmulatedHost& here, EmulatedHost& there)
+    : parameters_(parameters),
+      way_(way),
+      here_(here),
+      there_(there),
+      requests_(here.node, there.node),
+      jfc_there_(there.node, kDepth),
+      jfr_here_(here.node, requests_.jfc, kDepth),
+      jfr_there_(there.node, jfc_there_, kDepth),
+      qp_here_(here.node, requests_.jfc, jfr_here_, kDepth),
+      qp_there_(there.node, jfc_there_, jfr_there_, kDepth) {
+  qp_here_.connect(here.node.now(), here.node.link_to(there.node), there.node, qp_there_.id, kReads, kMtu4096);
+  qp_there_.connect(there.node.now(), there.node.link_to(here.node), here.node, qp_here_.id, kReads, kMtu4096);
+}
+
+bool RoceStack::is_fetched(const Operation& op) const {
+  return way_ == RequestWay::kDma || op.bytes > parameters_.inline_limit;
+}
+
+Task RoceStack::run(Operation& op) {
+  LumpedNic::Pass pass = co_await here_.nic.enter(op);
+  co_await here_.cpu.post_lib(op);
+  co_await here_.cpu.build(op);
+  co_await here_.pcie.ring_doorbell(op);
+  if (is_fetched(op)) co_await here_.pcie.fetch_request(op);
+  co_await here_.gate.pass_roce(op);
+  requests_.post(qp_here_, op, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
+  Task travel = there_and_back(op);
+  co_await travel;
+  requests_.complete(op);
+  co_await here_.pcie.write_completion(op);
+  co_await here_.cpu.poll_host(op);
+  co_await here_.cpu.poll_lib(op);
+}
+
+// From the NIC of the initiator to the memory of the target, and back.
+Task RoceStack::there_and_back(Operation& op) {
+  const uint64_t cycles = parameters_.nic_cycles_roce;
+  const Train request = here_.node.hand_over(qp_here_.id);
+  co_await here_.nic.pipe(op, cycles, op.bytes_there());
+  co_await here_.link.wire(op, op.bytes_there());
+  co_await there_.nic.pipe(op, cycles, op.bytes_there());
+  if (reads_there(op)) {
+    co_await there_.pcie.read(op);
+  } else {
+    co_await there_.pcie.write(op);
+  }
+  co_await there_.memory.access(op);
+  Train answer = there_.node.deliver(request);
+  if (answer.empty()) {
+    co_await there_.node.wait_for_answer(op);
+    answer = there_.node.take_answer(op);
+  }
+  co_await there_.nic.pipe(op, cycles, op.bytes_back());
+  co_await there_.link.wire(op, op.bytes_back());
+  co_await here_.nic.pipe(op, cycles, op.bytes_back());
+  if (op.verb == Verb::kRead) co_await here_.pcie.land(op);
+  here_.node.deliver(answer);
+}
+
+}  // namespace ub::emu
