@@ -92,6 +92,7 @@ struct Region {
     s.address = s.local_address = address();
     s.length = bytes;
     s.access = access;
+    s.direct = true;
     UB_ASSERT(node.core.register_segment(s, &registered) == Status::kOk);
   }
   std::byte* data() const { return pages.data(); }

@@ -17,7 +17,8 @@ namespace ub::emu {
 
 struct EmulatedHost {
   EmulatedHost(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t number)
-      : cpu(kernel, p, f),
+      : fidelity(f),
+        cpu(kernel, p, f),
         memory(kernel, p, f),
         pcie(kernel, p, f),
         gate(kernel, p, f),
@@ -25,6 +26,7 @@ struct EmulatedHost {
         link(kernel, p, f),
         node(kernel, number, plain_config(number, 1), p.link_delay) {}
 
+  const Fidelity fidelity;
   Cpu cpu;
   Memory memory;
   Pcie pcie;

@@ -45,6 +45,8 @@ class Node {
   // ---- operations ---------------------------------------------------------------------------------------
   // The Core is told of what was posted to a jetty. The frames of the request.
   Train hand_over(uint32_t jetty);
+  // What the Core has to send now, for calls of the Core that hand nothing over themselves.
+  Train send();
   // Frames from a peer: requests, or answers. At the target: the frames of the answer, or none if the Core sends them
   // later, when wait_for_answer() returns them.
   Train deliver(const Train& train);
@@ -54,6 +56,7 @@ class Node {
   // The program took completions of a JFC.
   void completions_read(uint32_t jfc);
 
+  Kernel& kernel() const { return kernel_; }
   Instant now() const { return {settled_at_.ns + kernel_.now().whole_ns()}; }
 
   const uint32_t number;
@@ -67,7 +70,6 @@ class Node {
   };
 
   void receive(const Frame& frame);
-  Train send();
   void set_deadline();
   void on_deadline();
   bool settle_once();

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
+#include <utility>
 
+#include "emu_hw/node/ldst_stack.h"
 #include "emu_hw/node/roce_stack.h"
 #include "emu_hw/node/urma_stack.h"
 
@@ -15,6 +18,7 @@ struct TwoHosts {
     LinkConfig link;
     link.mtu = 4096;
     link.lossless = true;
+    link.bypass = true;
     Node::join(here.node, there.node, link);
   }
   Kernel kernel;
@@ -22,10 +26,10 @@ struct TwoHosts {
   EmulatedHost here, there;
 };
 
-template <class Stack>
-Task complete(Kernel& kernel, Stack& stack, Operation& op) {
+template <class Stack, class... Place>
+Task complete(Kernel& kernel, Stack& stack, Operation& op, Place... place) {
   kernel.begin_operation();
-  Task task = stack.run(op);
+  Task task = stack.run(op, place...);
   co_await task;
   kernel.end_operation();
 }
@@ -36,9 +40,10 @@ struct Timed {
   Timed(TwoHosts& hosts, Stack& stack) : hosts(hosts), stack(stack) {
     Node::settle({&hosts.here.node, &hosts.there.node});
   }
-  uint64_t run(Verb verb, uint32_t bytes) {
+  template <class... Place>
+  uint64_t run(Verb verb, uint32_t bytes, Place... place) {
     Operation op(++number, 1, verb, bytes, hosts.kernel.now());
-    spawn(hosts.kernel, complete(hosts.kernel, stack, op));
+    spawn(hosts.kernel, complete(hosts.kernel, stack, op, place...));
     hosts.kernel.run();
     EXPECT_EQ(hosts.kernel.open_operations(), 0u);
     ledger = op.ledger.text();
@@ -96,6 +101,44 @@ TEST(TwoHosts, roce_by_blue_flame) {
   EXPECT_EQ(timed.run(Verb::kRead, 64), 1736u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kWrite, 64), 1227u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kRead, 256), 2276u) << timed.ledger;
+}
+
+TEST(TwoHosts, loads) {
+  TwoHosts hosts;
+  LdstStack stack(hosts.parameters, CachePolicy::kWriteBack, hosts.here, hosts.there, 1 << 20);
+  Timed timed(hosts, stack);
+  stack.open();
+  EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u);
+  EXPECT_EQ(timed.ledger,
+            "cache.miss 70, bus 30, nic.pipe 27, link 101, nic.pipe 27, bus 30, dram 30, nic.pipe 27, link 101, "
+            "nic.pipe 27, bus 30");
+  EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 1u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kLoad, 8, 128u), 493u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kLoad, 8, 136u), 1u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kStore, 64, 192u), 493u) << timed.ledger;
+  uint64_t place = 4096;
+  const std::pair<uint32_t, uint64_t> expected[] = {{256, 542}, {1024, 707}, {4096, 1364}, {16384, 3996}, {65536, 14519}};
+  for (const auto& [bytes, ns] : expected) {
+    EXPECT_EQ(timed.run(Verb::kLoad, bytes, place), ns) << timed.ledger;
+    place += bytes;
+  }
+}
+
+TEST(TwoHosts, caches_by_policy) {
+  const std::tuple<CachePolicy, uint64_t, uint64_t> expected[] = {
+      {CachePolicy::kWriteBack, 1, 1}, {CachePolicy::kWriteThrough, 1, 435}, {CachePolicy::kUncached, 500, 493}};
+  for (const auto& [policy, load_again, store_again] : expected) {
+    TwoHosts hosts;
+    LdstStack stack(hosts.parameters, policy, hosts.here, hosts.there, 1 << 20);
+    Timed timed(hosts, stack);
+    stack.open();
+    EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), load_again) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kStore, 64, 0u), store_again) << timed.ledger;
+    for (uint64_t line = 1; line <= 512; ++line) timed.run(Verb::kLoad, 64, line * 64);  // 0 leaves L1
+    const uint64_t from_the_second = policy == CachePolicy::kUncached ? 500 : 4;
+    EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), from_the_second) << timed.ledger;
+  }
 }
 
 }  // namespace
