@@ -12,6 +12,7 @@
 #include "emu_hw/parts/memory.h"
 #include "emu_hw/parts/order_gate.h"
 #include "emu_hw/parts/pcie.h"
+#include "emu_hw/parts/psn_allocator.h"
 
 namespace ub::emu {
 
@@ -22,6 +23,7 @@ struct EmulatedHost {
         memory(kernel, p, f),
         pcie(kernel, p, f),
         gate(kernel, p, f),
+        psn(kernel, p, f),
         nic(kernel, p, f, "node " + std::to_string(number)),
         link(kernel, p, f),
         node(kernel, number, plain_config(number, 1), p.link_delay) {}
@@ -31,6 +33,7 @@ struct EmulatedHost {
   Memory memory;
   Pcie pcie;
   OrderGate gate;
+  PsnAllocator psn;
   LumpedNic nic;
   Link link;
   Node node;

@@ -23,6 +23,8 @@ LdstStack::LdstStack(const Parameters& parameters, CachePolicy policy, EmulatedH
       here_(here),
       there_(there),
       cache_(here.node.kernel(), parameters, here.fidelity, policy),
+      contexts_here_(here.node.kernel(), here.fidelity, ub_contexts(parameters)),
+      contexts_there_(there.node.kernel(), there.fidelity, ub_contexts(parameters)),
       remote_(there.node, memory_bytes),
       target_(here.node.add_target(there.node, ObjectKind::kJetty, kAnyId)) {}
 
@@ -34,13 +36,16 @@ void LdstStack::open() {
   if (status != Status::kOk) throw std::logic_error("no handle of loads and stores: does the link carry TP bypass?");
 }
 
-Task LdstStack::run(Operation& op, uint64_t place) {
+Task LdstStack::run(Operation& op) {
   LumpedNic::Pass pass = co_await here_.nic.enter(op);
-  const Cache::Answer answer = cache_.ask(place, op.verb);
+  const Cache::Answer answer = cache_.ask(op.place, op.verb);
   co_await cache_.take(op, answer);
   if (answer.is_hit) co_return;
+  co_await contexts_here_.touch(op);
   co_await here_.memory.cross_bus(op);
-  begin(op, place);
+  co_await here_.psn.allocate(op);
+  co_await here_.gate.pass_ub(op);
+  begin(op);
   Task travel = there_and_back(op);
   co_await travel;
   end(op);
@@ -53,6 +58,7 @@ Task LdstStack::there_and_back(Operation& op) {
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await there_.nic.pipe(op, cycles_, op.bytes_there());
+  co_await contexts_there_.touch(op);
   co_await there_.memory.cross_bus(op);
   co_await there_.memory.access(op);
   const Train answer = there_.node.deliver(request);
@@ -63,10 +69,10 @@ Task LdstStack::there_and_back(Operation& op) {
 }
 
 // As many blocks as it takes, of whole lines.
-void LdstStack::begin(const Operation& op, uint64_t place) {
+void LdstStack::begin(const Operation& op) {
   bypass::Requester<CoreHost>& requester = requester_of(here_.node);
-  const uint64_t first = place / kLineBytes * kLineBytes;
-  const uint64_t end = (place + op.bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  const uint64_t first = op.place / kLineBytes * kLineBytes;
+  const uint64_t end = (op.place + op.bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   local_.resize(end - first);
   for (uint64_t at = first; at < end;) {
     const uint64_t room = std::min<uint64_t>(end - at, requester.most_bytes(handle_));

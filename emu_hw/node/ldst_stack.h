@@ -9,6 +9,7 @@
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/parts/cache.h"
+#include "emu_hw/parts/context_cache.h"
 
 namespace ub::emu {
 
@@ -19,18 +20,19 @@ class LdstStack {
   LdstStack(const Parameters&, CachePolicy, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes);
   void open();
 
-  // A load or store at `place` of the memory. It is there when the task ends. Throws if it was refused.
-  Task run(Operation& op, uint64_t place);
+  // It is there when the task ends. Throws if it was refused.
+  Task run(Operation& op);
 
  private:
   Task there_and_back(Operation& op);
-  void begin(const Operation& op, uint64_t place);
+  void begin(const Operation& op);
   void end(const Operation& op);
 
   const uint64_t cycles_;
   EmulatedHost& here_;
   EmulatedHost& there_;
   Cache cache_;
+  ContextCache contexts_here_, contexts_there_;
   Region remote_;
   std::vector<std::byte> local_;
   std::vector<uint32_t> tickets_;  // of the operation that is under way

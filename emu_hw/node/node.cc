@@ -26,7 +26,7 @@ CoreConfig plain_config(uint32_t number, uint64_t seed) {
   config.seed = seed + number;
   config.lanes = 1;
   config.compact = false;
-  config.roce.max_qps = 64;
+  config.roce.max_qps = 2048;
   config.roce.ack_every_message = true;
   return config;
 }

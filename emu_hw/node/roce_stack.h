@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-sided RoCE requests, step by step. The NIC sits behind PCIe. It takes a short request out of the doorbell itself
+// RoCE requests, step by step. The NIC sits behind PCIe. It takes a short request out of the doorbell itself
 // (BF, "BlueFlame"), or fetches it from memory (DMA).
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
-#include "emu_hw/node/one_sided.h"
+#include "emu_hw/node/work_requests.h"
+#include "emu_hw/parts/context_cache.h"
 #include "emu_hw/node/queue_pair.h"
+#include "emu_hw/node/receivers.h"
 
 namespace ub::emu {
 
@@ -15,7 +20,7 @@ enum class RequestWay : uint8_t { kBlueFlame, kDma };
 
 class RoceStack {
  public:
-  // A connected queue pair at each of the two hosts, which are joined.
+  // Connected queue pairs of the two hosts, which are joined: Parameters::remote_jetties of them.
   RoceStack(const Parameters&, RequestWay, EmulatedHost& here, EmulatedHost& there);
 
   // The operation completes when the task ends. Throws if the Core completed it with an error.
@@ -29,10 +34,10 @@ class RoceStack {
   const RequestWay way_;
   EmulatedHost& here_;
   EmulatedHost& there_;
-  OneSided requests_;
-  CompletionQueue jfc_there_;
-  ReceiveQueue jfr_here_, jfr_there_;
-  QueuePair<Node> qp_here_, qp_there_;
+  ContextCache contexts_here_, contexts_there_;
+  WorkRequests requests_;
+  Receivers receivers_here_, receivers_there_;
+  std::vector<std::unique_ptr<QueuePair<Node>>> here_pairs_, there_pairs_;
 };
 
 }  // namespace ub::emu

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-sided UB work requests, step by step: from the call that posts to the completion that the library finds. The NIC
-// sits on the CPU's bus, so nothing crosses PCIe.
+// UB work requests, step by step: from the call that posts to the completion that the library finds. The NIC sits on
+// the CPU's bus, so nothing crosses PCIe.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
-#include "emu_hw/node/one_sided.h"
+#include "emu_hw/node/receivers.h"
+#include "emu_hw/node/work_requests.h"
+#include "emu_hw/parts/context_cache.h"
 
 namespace ub::emu {
 
 class UrmaStack {
  public:
-  // A queue at `here` whose requests reach memory at `there`. The hosts are joined, and Node::settle() follows.
+  // A queue at `here` for memory and receivers at `there`, Parameters::remote_jetties of them. The hosts are joined,
+  // and Node::settle() follows.
   UrmaStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
 
   // The operation completes when the task ends. Throws if the Core completed it with an error.
@@ -24,9 +30,12 @@ class UrmaStack {
   const uint64_t cycles_;
   EmulatedHost& here_;
   EmulatedHost& there_;
-  OneSided requests_;
+  ContextCache contexts_here_, contexts_there_;
+  WorkRequests requests_;
   SendRing ring_;
-  uint32_t target_ = 0;
+  Receivers receivers_;
+  std::vector<std::unique_ptr<SendRing>> rings_there_;  // of the receivers, which send nothing
+  std::vector<uint32_t> targets_;
 };
 
 }  // namespace ub::emu

@@ -18,6 +18,10 @@ class Cpu {
   Charge poll_onchip(Operation& op) const { return take(op, "cpu.poll", parameters_.cqe_poll_onchip); }
   Charge poll_host(Operation& op) const { return take(op, "cpu.poll", parameters_.cqe_poll_host); }
   Charge poll_lib(Operation& op) const { return take(op, "cpu.poll_lib", parameters_.verb_poll_lib); }
+  // RoCE: the receiving program finds out which of its endpoints a message is for, if there are several.
+  Charge dispatch(Operation& op) const {
+    return take(op, "cpu.dispatch", parameters_.remote_jetties > 1 ? parameters_.roce_target_dispatch : Span{});
+  }
 
  private:
   Charge take(Operation& op, std::string_view part, Span span) const {

@@ -56,6 +56,11 @@ class LumpedNic {
     return {kernel_, op, "nic.pipe", fidelity_.delay(parameters_.nic_cycle * (cycles + more_flits(bytes)))};
   }
 
+  // It tells a receiver of a message.
+  Charge notify(Operation& op) const {
+    return {kernel_, op, "nic.notify", fidelity_.delay(parameters_.nic_cycle * parameters_.notify_cycles)};
+  }
+
  private:
   uint64_t more_flits(uint32_t bytes) const {
     if (!fidelity_.charges_more_flits || bytes <= parameters_.flit) return 0;

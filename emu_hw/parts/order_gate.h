@@ -13,6 +13,10 @@ class OrderGate {
  public:
   OrderGate(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
 
+  // UB asks for an order with single requests.
+  Charge pass_ub(Operation& op) const {
+    return {kernel_, op, "order.gate", op.is_strict ? fidelity_.delay(parameters_.ub_so_gating) : Span{}};
+  }
   // RoCE has no request without an order.
   Charge pass_roce(Operation& op) const {
     return {kernel_, op, "order.gate", fidelity_.delay(parameters_.roce_so_overhead)};

@@ -14,7 +14,8 @@ namespace ub::emu {
 namespace {
 
 struct TwoHosts {
-  explicit TwoHosts(Fidelity f = kTwoNode) : here(kernel, parameters, f, 1), there(kernel, parameters, f, 2) {
+  explicit TwoHosts(const Parameters& p = {}, Fidelity f = kTwoNode)
+      : parameters(p), here(kernel, parameters, f, 1), there(kernel, parameters, f, 2) {
     LinkConfig link;
     link.mtu = 4096;
     link.lossless = true;
@@ -26,10 +27,10 @@ struct TwoHosts {
   EmulatedHost here, there;
 };
 
-template <class Stack, class... Place>
-Task complete(Kernel& kernel, Stack& stack, Operation& op, Place... place) {
+template <class Stack>
+Task complete(Kernel& kernel, Stack& stack, Operation& op) {
   kernel.begin_operation();
-  Task task = stack.run(op, place...);
+  Task task = stack.run(op);
   co_await task;
   kernel.end_operation();
 }
@@ -40,10 +41,12 @@ struct Timed {
   Timed(TwoHosts& hosts, Stack& stack) : hosts(hosts), stack(stack) {
     Node::settle({&hosts.here.node, &hosts.there.node});
   }
-  template <class... Place>
-  uint64_t run(Verb verb, uint32_t bytes, Place... place) {
+  uint64_t run(Verb verb, uint32_t bytes, uint64_t place = 0) {
     Operation op(++number, 1, verb, bytes, hosts.kernel.now());
-    spawn(hosts.kernel, complete(hosts.kernel, stack, op, place...));
+    op.place = place;
+    op.receiver = static_cast<uint32_t>(number % hosts.parameters.remote_jetties);
+    op.is_strict = is_strict;
+    spawn(hosts.kernel, complete(hosts.kernel, stack, op));
     hosts.kernel.run();
     EXPECT_EQ(hosts.kernel.open_operations(), 0u);
     ledger = op.ledger.text();
@@ -52,6 +55,7 @@ struct Timed {
   TwoHosts& hosts;
   Stack& stack;
   uint64_t number = 0;
+  bool is_strict = false;
   std::string ledger;
 };
 
@@ -65,6 +69,7 @@ TEST(TwoHosts, ub_work_requests) {
               "cpu.post_lib 50, cpu.build 30, bus 30, nic.pipe 80, link 101, nic.pipe 80, bus 30, dram 30, "
               "nic.pipe 80, link 101, nic.pipe 80, bus 30, cpu.poll 5, cpu.poll_lib 30");
     EXPECT_EQ(timed.run(Verb::kWrite, 64), 750u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kSend, 64), 804u) << timed.ledger;
     EXPECT_EQ(timed.run(Verb::kFetchAdd, 8), 750u) << timed.ledger;
     EXPECT_EQ(timed.run(Verb::kCompareSwap, 8), 750u) << timed.ledger;
   }
@@ -87,6 +92,7 @@ TEST(TwoHosts, roce_by_dma) {
               "nic.pipe 31, pcie.read 500, dram 30, nic.pipe 31, link 101, nic.pipe 31, pcie.land 250, "
               "pcie.completion 250, cpu.poll 70, cpu.poll_lib 30");
     EXPECT_EQ(timed.run(Verb::kWrite, 64), 1727u) << timed.ledger;
+    EXPECT_EQ(timed.run(Verb::kSend, 64), 1781u) << timed.ledger;
     EXPECT_EQ(timed.run(Verb::kFetchAdd, 8), 1977u) << timed.ledger;
     EXPECT_EQ(timed.run(Verb::kCompareSwap, 8), 1977u) << timed.ledger;
   }
@@ -100,6 +106,7 @@ TEST(TwoHosts, roce_by_blue_flame) {
   Timed timed(hosts, stack);
   EXPECT_EQ(timed.run(Verb::kRead, 64), 1736u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kWrite, 64), 1227u) << timed.ledger;
+  EXPECT_EQ(timed.run(Verb::kSend, 64), 1281u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kRead, 256), 2276u) << timed.ledger;
 }
 
@@ -117,7 +124,8 @@ TEST(TwoHosts, loads) {
   EXPECT_EQ(timed.run(Verb::kLoad, 8, 136u), 1u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kStore, 64, 192u), 493u) << timed.ledger;
   uint64_t place = 4096;
-  const std::pair<uint32_t, uint64_t> expected[] = {{256, 542}, {1024, 707}, {4096, 1364}, {16384, 3996}, {65536, 14519}};
+  const std::pair<uint32_t, uint64_t> expected[] = {
+      {256, 542}, {1024, 707}, {4096, 1364}, {16384, 3996}, {65536, 14519}};
   for (const auto& [bytes, ns] : expected) {
     EXPECT_EQ(timed.run(Verb::kLoad, bytes, place), ns) << timed.ledger;
     place += bytes;
@@ -139,6 +147,68 @@ TEST(TwoHosts, caches_by_policy) {
     const uint64_t from_the_second = policy == CachePolicy::kUncached ? 500 : 4;
     EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), from_the_second) << timed.ledger;
   }
+}
+
+// ---- what does not fit, and what is shared ------------------------------------------------------------------------
+
+uint64_t urma(const Parameters& p, Verb verb, bool is_strict = false) {
+  TwoHosts hosts(p);
+  UrmaStack stack(hosts.parameters, hosts.here, hosts.there);
+  Timed timed(hosts, stack);
+  timed.is_strict = is_strict;
+  timed.run(verb, 64);
+  return timed.run(verb, 64);
+}
+
+uint64_t roce(const Parameters& p, RequestWay way, Verb verb) {
+  TwoHosts hosts(p);
+  RoceStack stack(hosts.parameters, way, hosts.here, hosts.there);
+  Timed timed(hosts, stack);
+  timed.run(verb, 64);
+  return timed.run(verb, 64);
+}
+
+uint64_t load(const Parameters& p) {
+  TwoHosts hosts(p);
+  LdstStack stack(hosts.parameters, CachePolicy::kWriteBack, hosts.here, hosts.there, 1 << 20);
+  Timed timed(hosts, stack);
+  stack.open();
+  return timed.run(Verb::kLoad, 64);
+}
+
+TEST(TwoHosts, contexts_that_do_not_fit_are_fetched_at_both_ends) {
+  for (const auto& [connections, roce_spills, ub_spills] :
+       {std::tuple{22u, false, false}, {23u, true, false}, {1023u, true, false}, {1024u, true, true}}) {
+    Parameters p;
+    p.active_connections = connections;
+    EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kRead), roce_spills ? 3236u : 2236u) << connections;
+    EXPECT_EQ(roce(p, RequestWay::kBlueFlame, Verb::kRead), roce_spills ? 2736u : 1736u) << connections;
+    EXPECT_EQ(urma(p, Verb::kRead), ub_spills ? 957u : 757u) << connections;
+    EXPECT_EQ(load(p), ub_spills ? 700u : 500u) << connections;
+  }
+}
+
+TEST(TwoHosts, messages_to_many) {
+  for (const auto& [receivers, roce_ns] : {std::pair{1u, 1781u}, {2u, 1981u}, {512u, 1981u}, {1024u, 2981u}}) {
+    Parameters p;
+    p.remote_jetties = receivers;
+    EXPECT_EQ(urma(p, Verb::kSend), 804u) << receivers;
+    EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kSend), roce_ns) << receivers;
+  }
+}
+
+TEST(TwoHosts, jettys_share_the_numbers_of_a_channel) {
+  Parameters p;
+  p.jetties_per_tp = 64;
+  EXPECT_EQ(urma(p, Verb::kRead), 757u + 63 * 5);
+  EXPECT_EQ(load(p), 500u + 63 * 5);
+}
+
+TEST(TwoHosts, strict_order_costs_what_asks_for_it) {
+  EXPECT_EQ(urma({}, Verb::kWrite, true), 770u);
+  Parameters without;
+  without.roce_so_overhead = {};
+  EXPECT_EQ(roce(without, RequestWay::kDma, Verb::kRead), 2186u);
 }
 
 }  // namespace

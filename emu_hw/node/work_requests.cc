@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu_hw/node/one_sided.h"
+#include "emu_hw/node/work_requests.h"
 
 #include <stdexcept>
 #include <string>
@@ -8,6 +8,7 @@ namespace ub::emu {
 namespace {
 
 constexpr size_t kRegionBytes = size_t{1} << 20;
+constexpr uint8_t kStrongOrder = 2;
 
 WrOp opcode_of(Verb verb) {
   switch (verb) {
@@ -15,21 +16,23 @@ WrOp opcode_of(Verb verb) {
       return WrOp::kRead;
     case Verb::kWrite:
       return WrOp::kWrite;
+    case Verb::kSend:
+      return WrOp::kSend;
     case Verb::kFetchAdd:
       return WrOp::kFetchAdd;
     case Verb::kCompareSwap:
       return WrOp::kCompareSwap;
     default:
-      throw std::invalid_argument(std::string(name_of(verb)) + " is no one-sided work request");
+      throw std::invalid_argument(std::string(name_of(verb)) + " is no work request");
   }
 }
 
 }  // namespace
 
-OneSided::OneSided(Node& here, Node& there)
+WorkRequests::WorkRequests(Node& here, Node& there)
     : jfc(here, 2 * kDepth), local(here, kRegionBytes), remote(there, kRegionBytes), here_(here) {}
 
-void OneSided::post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const {
+void WorkRequests::post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const {
   Wqe element{};
   element.op = opcode_of(op.verb);
   element.flags = kWrSignaled;
@@ -37,13 +40,16 @@ void OneSided::post(SendRing& ring, const Operation& op, uint32_t target, uint32
   element.user_ctx = op.number;
   element.length = op.bytes;
   element.immediate = 1;
-  element.token_id = remote_key;
-  element.remote_address = remote.address();
+  if (op.verb != Verb::kSend) {
+    element.token_id = remote_key;
+    element.remote_address = remote.address() + op.place;
+  }
+  if (op.is_strict) element.place_order = kStrongOrder;
   element.sge = local.sge(0, op.bytes);
   ring.post(element);
 }
 
-void OneSided::complete(const Operation& op) {
+void WorkRequests::complete(const Operation& op) {
   const Cqe* completion = jfc.front();
   if (completion == nullptr || completion->user_ctx != op.number)
     throw std::logic_error(op.name() + " is answered, and yet not complete");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-sided requests as an application sees them: memory at both ends, elements in a ring, completions.
+// Work requests as an application sees them: memory at both ends, elements in a ring, completions.
 #pragma once
 
 #include "emu_hw/node/node.h"
@@ -8,11 +8,12 @@
 
 namespace ub::emu {
 
-class OneSided {
+class WorkRequests {
  public:
-  OneSided(Node& here, Node& there);
+  WorkRequests(Node& here, Node& there);
 
-  // Into a ring at `here`: READ, WRITE, fetch-add or compare-and-swap of the first bytes of the memory at both ends.
+  // Into a ring at `here`: READ, WRITE, fetch-add or compare-and-swap between the first bytes of the memory here and a
+  // place there, or a SEND.
   void post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const;
   // Is the oldest completion that of the operation? Takes it. Throws if it is an error.
   void complete(const Operation& op);

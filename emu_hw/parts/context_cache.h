@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The NIC's cache of contexts: connections, channels, endpoints. What is not there is fetched from memory before the
+// operation goes on.
+//
+// Which contexts an operation needs is a rule of the reference (rule.context_population): the hosts have a number of
+// them, which are used in turn, and each operation needs one at each end. So all hit while they fit, and none when they
+// do not.
+#pragma once
+
+#include <cstdint>
+
+#include "emu_hw/parts/fidelity.h"
+#include "emu_hw/parts/lru_set.h"
+#include "emu_hw/parts/operation.h"
+#include "emu_hw/profiles/parameters.h"
+
+namespace ub::emu {
+
+// A channel for each host and an endpoint for each application and peer (UB); a connection for each pair (RoCE).
+struct ContextNeeds {
+  uint64_t capacity;    // of the cache
+  uint64_t population;  // of contexts
+  Span refetch;
+};
+
+inline ContextNeeds ub_contexts(const Parameters& p) {
+  return {p.ub_tp_cache, 2 * p.active_connections + p.remote_jetties, p.membus + p.local_dram};
+}
+inline ContextNeeds roce_contexts(const Parameters& p) {
+  return {p.roce_qp_cache, p.active_connections * p.active_connections * p.remote_jetties, p.pcie_dma_read};
+}
+
+class ContextCache {
+ public:
+  // All contexts have been used once.
+  ContextCache(Kernel& kernel, Fidelity f, const ContextNeeds& needs)
+      : kernel_(kernel), fidelity_(f), needs_(needs), present_(needs.capacity) {
+    for (uint64_t i = 0; i < needs.population; ++i) present_.insert(i);
+  }
+
+  Charge touch(Operation& op) {
+    const uint64_t name = next_++ % needs_.population;
+    const bool is_there = present_.touch(name);
+    if (!is_there) present_.insert(name);
+    return {kernel_, op, "contexts", is_there ? Span{} : fidelity_.delay(needs_.refetch)};
+  }
+
+ private:
+  Kernel& kernel_;
+  const Fidelity fidelity_;
+  const ContextNeeds needs_;
+  LruSet present_;
+  uint64_t next_ = 0;
+};
+
+}  // namespace ub::emu

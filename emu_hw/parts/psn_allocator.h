@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packet numbers of a channel that several jettys share. By a rule of the reference (rule.psn_sharing) each of the
+// other jettys is served before, whether it sends or not.
+#pragma once
+
+#include "emu_hw/parts/fidelity.h"
+#include "emu_hw/parts/operation.h"
+#include "emu_hw/profiles/parameters.h"
+
+namespace ub::emu {
+
+class PsnAllocator {
+ public:
+  PsnAllocator(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
+
+  Charge allocate(Operation& op) const {
+    const Span each = fidelity_.delay(parameters_.tp_psn_service);
+    return {kernel_, op, "psn", each * (parameters_.jetties_per_tp - 1)};
+  }
+
+ private:
+  Kernel& kernel_;
+  const Parameters& parameters_;
+  const Fidelity fidelity_;
+};
+
+}  // namespace ub::emu
