@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -86,7 +87,7 @@ class Arena {
   // The code, behind it an `int3`.
   uint64_t put_code(const std::vector<uint8_t>& code, size_t at = 0) {
     std::memset(code_, 0xcc, 2 * kPage);
-    std::memcpy(code_ + at, code.data(), code.size());
+    std::copy(code.begin(), code.end(), code_ + at);
     return reinterpret_cast<uint64_t>(code_ + at);
   }
 
