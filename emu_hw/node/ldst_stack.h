@@ -8,20 +8,18 @@
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
+#include "emu_hw/node/stack.h"
 #include "emu_hw/parts/cache.h"
 #include "emu_hw/parts/context_cache.h"
 
 namespace ub::emu {
 
-class LdstStack {
+class LdstStack final : public Stack {
  public:
-  // A handle at `here` for memory at `there`. The hosts are joined by a link that carries TP bypass; Node::settle(),
-  // then open(), follow.
+  // A handle at `here` for memory at `there`. The hosts are joined by a link that carries TP bypass.
   LdstStack(const Parameters&, CachePolicy, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes);
-  void open();
-
-  // It is there when the task ends. Throws if it was refused.
-  Task run(Operation& op);
+  void open() override;
+  Task run(Operation& op) override;
 
  private:
   Task there_and_back(Operation& op);

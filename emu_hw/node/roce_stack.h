@@ -13,18 +13,18 @@
 #include "emu_hw/parts/context_cache.h"
 #include "emu_hw/node/queue_pair.h"
 #include "emu_hw/node/receivers.h"
+#include "emu_hw/node/stack.h"
 
 namespace ub::emu {
 
 enum class RequestWay : uint8_t { kBlueFlame, kDma };
 
-class RoceStack {
+class RoceStack final : public Stack {
  public:
   // Connected queue pairs of the two hosts, which are joined: Parameters::remote_jetties of them.
   RoceStack(const Parameters&, RequestWay, EmulatedHost& here, EmulatedHost& there);
 
-  // The operation completes when the task ends. Throws if the Core completed it with an error.
-  Task run(Operation& op);
+  Task run(Operation& op) override;
 
  private:
   Task there_and_back(Operation& op);

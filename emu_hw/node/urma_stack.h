@@ -10,19 +10,19 @@
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/receivers.h"
+#include "emu_hw/node/stack.h"
 #include "emu_hw/node/work_requests.h"
 #include "emu_hw/parts/context_cache.h"
 
 namespace ub::emu {
 
-class UrmaStack {
+class UrmaStack final : public Stack {
  public:
   // A queue at `here` for memory and receivers at `there`, Parameters::remote_jetties of them. The hosts are joined,
   // and Node::settle() follows.
   UrmaStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
 
-  // The operation completes when the task ends. Throws if the Core completed it with an error.
-  Task run(Operation& op);
+  Task run(Operation& op) override;
 
  private:
   Task there_and_back(Operation& op);

@@ -9,23 +9,10 @@
 #include "emu_hw/node/ldst_stack.h"
 #include "emu_hw/node/roce_stack.h"
 #include "emu_hw/node/urma_stack.h"
+#include "tests/unit/emu_hw/two_hosts.h"
 
 namespace ub::emu {
 namespace {
-
-struct TwoHosts {
-  explicit TwoHosts(const Parameters& p = {}, Fidelity f = kTwoNode)
-      : parameters(p), here(kernel, parameters, f, 1), there(kernel, parameters, f, 2) {
-    LinkConfig link;
-    link.mtu = 4096;
-    link.lossless = true;
-    link.bypass = true;
-    Node::join(here.node, there.node, link);
-  }
-  Kernel kernel;
-  Parameters parameters;
-  EmulatedHost here, there;
-};
 
 template <class Stack>
 Task complete(Kernel& kernel, Stack& stack, Operation& op) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program that keeps some operations in flight: the next one is issued a nanosecond after one has ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emu_hw/kernel/task.h"
+#include "emu_hw/node/stack.h"
+#include "emu_hw/workload/workload.h"
+
+namespace ub::emu {
+
+struct Sample {
+  Time issued, ended;
+  Span latency() const { return ended - issued; }
+};
+
+class ClosedLoop {
+ public:
+  ClosedLoop(Kernel& kernel, Stack& stack, Workload& workload, uint32_t node, uint32_t in_flight);
+
+  // Issues so many, the first one a nanosecond from now. The samples are complete when the kernel has nothing left to do.
+  void start(uint64_t operations);
+
+  const std::vector<Sample>& samples() const { return samples_; }  // in the order of their ends
+  const std::string& first_ledger() const { return first_ledger_; }
+
+ private:
+  class Program final : public Named {
+   public:
+    explicit Program(uint32_t node) : node_(node) {}
+    std::string name() const override { return "the program of node " + std::to_string(node_); }
+
+   private:
+    const uint32_t node_;
+  };
+
+  Task issue(uint64_t operations);
+  Task carry_out(uint64_t number);
+
+  Kernel& kernel_;
+  Stack& stack_;
+  Workload& workload_;
+  const uint32_t node_, most_;
+  uint32_t in_flight_ = 0;
+  Program program_;
+  WaitList room_;
+  std::vector<Sample> samples_;
+  std::string first_ledger_;
+};
+
+}  // namespace ub::emu

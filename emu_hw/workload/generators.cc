@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include "emu_hw/kernel/random_stream.h"
+#include "emu_hw/workload/workload.h"
+
+namespace ub::emu {
+namespace {
+
+constexpr uint64_t kLine = 64, kPage = 4096;
+constexpr uint64_t kHotLines = 32;
+constexpr uint64_t kFirstPage = kPage;  // the hot lines lie before it
+
+Verb reading(const WorkloadOptions& o) { return o.loads ? Verb::kLoad : Verb::kRead; }
+
+// To one of a few hot lines, or to a line of the next page.
+class PointerChase final : public Workload {
+ public:
+  explicit PointerChase(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "hops") {}
+  Step next(uint64_t number) override {
+    const bool is_hot = random_.chance(options_.locality / 100);
+    const uint64_t place = is_hot ? random_.below(kHotLines) * kLine
+                                  : kFirstPage + number * kPage + random_.below(kPage / kLine) * kLine;
+    return {reading(options_), options_.payload, place};
+  }
+
+ private:
+  const WorkloadOptions options_;
+  RandomStream random_;
+};
+
+// A quarter writes eight bytes, the rest reads lines.
+class GraphWalk final : public Workload {
+ public:
+  explicit GraphWalk(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "vertices") {}
+  Step next(uint64_t number) override {
+    const uint64_t place = random_.below(kLines) * kLine;
+    if (number % 4 == 0) return {Verb::kWrite, 8, place};
+    return {reading(options_), kLine, place};
+  }
+
+ private:
+  static constexpr uint64_t kLines = 4096;
+  const WorkloadOptions options_;
+  RandomStream random_;
+};
+
+// What follows from the number alone.
+class Plain final : public Workload {
+ public:
+  explicit Plain(std::function<Step(uint64_t)> step) : step_(std::move(step)) {}
+  Step next(uint64_t number) override { return step_(number); }
+
+ private:
+  const std::function<Step(uint64_t)> step_;
+};
+
+std::unique_ptr<Workload> plain(std::function<Step(uint64_t)> step) { return std::make_unique<Plain>(std::move(step)); }
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters& p, const WorkloadOptions& o) {
+  const uint32_t bytes = o.payload;
+  if (name == "pointer_chase") return std::make_unique<PointerChase>(o);
+  if (name == "graph_walk") return std::make_unique<GraphWalk>(o);
+  if (name == "bulk_read") return plain([=](uint64_t n) { return Step{reading(o), bytes, n * bytes}; });
+  if (name == "bulk_write") return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes}; });
+  if (name == "fetch_add") return plain([](uint64_t) { return Step{Verb::kFetchAdd, 8}; });
+  if (name == "compare_swap") return plain([](uint64_t) { return Step{Verb::kCompareSwap, 8}; });
+  if (name == "send") {
+    const uint64_t receivers = p.remote_jetties;
+    return plain([=](uint64_t n) { return Step{Verb::kSend, bytes, 0, false, static_cast<uint32_t>(n % receivers)}; });
+  }
+  if (name == "mixed_order") {
+    return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes, n % 100 < o.strict}; });
+  }
+  return nullptr;
+}
+
+}  // namespace ub::emu
