@@ -27,14 +27,18 @@
 #include "urma_opcode.h"
 #include "urma_types.h"
 
+/* What a program passes may be any number: in C++ an enumeration has to say so, in C each one may. */
 #ifdef __cplusplus
+#define SOFTUB_ANY_NUMBER : unsigned int
 extern "C" {
+#else
+#define SOFTUB_ANY_NUMBER
 #endif
 
 #pragma GCC visibility push(default)
 
 /* How a handle reaches its memory. */
-typedef enum softub_path {
+typedef enum softub_path SOFTUB_ANY_NUMBER {
   SOFTUB_PATH_NONE = 0,  /* it does not: the process is a child of the one that opened the handle */
   SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
   SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
@@ -55,7 +59,7 @@ typedef struct softub_aperture {
 } softub_aperture_t;
 
 /* Does a handle keep lines that it loaded? What this means for those who share memory stands above softub_sync_cache(). */
-typedef enum softub_cache {
+typedef enum softub_cache SOFTUB_ANY_NUMBER {
   SOFTUB_CACHE_NONE = 0,         /* no: each access is one of the remote memory */
   SOFTUB_CACHE_WRITE_BACK = 1,   /* yes, and stores stay there until a fence, an atomic, or until the line has to go */
   SOFTUB_CACHE_WRITE_THROUGH = 2 /* yes, and stores are sent at once, too */
@@ -217,7 +221,7 @@ urma_cr_status_t softub_prefetch(softub_aperture_t* handle, uint64_t at);
 urma_cr_status_t softub_fence(softub_aperture_t* handle);
 
 /* Atomics on naturally aligned integers of 4 or 8 bytes. */
-typedef enum softub_atomic_op {
+typedef enum softub_atomic_op SOFTUB_ANY_NUMBER {
   SOFTUB_ATOMIC_COMPARE_SWAP = 1, /* if the value is `compare`, `operand` takes its place */
   SOFTUB_ATOMIC_SWAP = 2,
   SOFTUB_ATOMIC_ADD = 3,
@@ -298,14 +302,14 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
 /* ---- Remote memory at addresses of one's own ------------------------------------------------------ */
 
 /* How a window is made. */
-typedef enum softub_way {
+typedef enum softub_way SOFTUB_ANY_NUMBER {
   SOFTUB_WAY_ANY = 0,      /* shared where the owner offers that and the other options allow it, else cached */
   SOFTUB_WAY_CACHED = 1,   /* pages are loaded when they are touched, and written back later */
   SOFTUB_WAY_UNCACHED = 2, /* each access is one of the remote memory, of its own size: exact, and slow */
   SOFTUB_WAY_SHARED = 3    /* the memory itself, which its owner on this host offers (softub_alloc_shared) */
 } softub_way_t;
 
-typedef enum softub_policy {
+typedef enum softub_policy SOFTUB_ANY_NUMBER {
   SOFTUB_WRITE_BACK = 0,   /* a page is sent when it is evicted, flushed or unmapped */
   SOFTUB_WRITE_THROUGH = 1 /* and 100 us after it was written first, by a thread of the library */
 } softub_policy_t;
@@ -382,7 +386,11 @@ urma_status_t softub_get_way(void* window, softub_way_t* way);
 urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what);
 
 /* Who a page of a window belongs to (UB Base Specification Rev 2.0, 8.6). */
-typedef enum softub_owned { SOFTUB_OWN_NONE = 0, SOFTUB_OWN_READ = 1, SOFTUB_OWN_WRITE = 2 } softub_owned_t;
+typedef enum softub_owned SOFTUB_ANY_NUMBER {
+  SOFTUB_OWN_NONE = 0,
+  SOFTUB_OWN_READ = 1,
+  SOFTUB_OWN_WRITE = 2
+} softub_owned_t;
 
 /**
  * Acquires or releases a range, the point of coherence: to lose WRITE writes back, to lose READ drops, to gain drops
@@ -565,6 +573,7 @@ urma_status_t softub_unpublish(urma_target_seg_t* seg);
 urma_target_seg_t* softub_find(urma_context_t* context, const char* name, urma_token_t token);
 
 #pragma GCC visibility pop
+#undef SOFTUB_ANY_NUMBER
 
 #ifdef __cplusplus
 }
