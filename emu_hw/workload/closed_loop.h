@@ -22,7 +22,7 @@ class ClosedLoop {
  public:
   ClosedLoop(Kernel& kernel, Stack& stack, Workload& workload, uint32_t node, uint32_t in_flight);
 
-  // Issues so many, the first one a nanosecond from now. The samples are complete when the kernel has nothing left to do.
+  // Issues so many, the first one a nanosecond from now. The samples are complete when the kernel has nothing to do.
   void start(uint64_t operations);
 
   const std::vector<Sample>& samples() const { return samples_; }  // in the order of their ends
