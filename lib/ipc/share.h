@@ -11,8 +11,8 @@
 // that by the NIC that the owner or its NIC is gone. The NIC can take nothing back that is mapped: it tells, and knows
 // who has not hung up.
 //
-// The descriptor cannot be mapped for writing where the segment does not permit that: it is open for reading alone, and
-// memory that its owner offered for reading is sealed with F_SEAL_FUTURE_WRITE.
+// Where the segment does not permit writing, the descriptor is open for reading alone; a hostile program of the same
+// user can undo that. Memory that its owner offered for reading is sealed with F_SEAL_FUTURE_WRITE, for good.
 #pragma once
 
 #include <algorithm>

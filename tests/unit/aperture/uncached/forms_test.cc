@@ -16,7 +16,7 @@ namespace ub::aperture::test {
 namespace {
 
 using Code = std::vector<uint8_t>;
-constexpr int kRax = 0, kRcx = 1, kRdx = 2, kRbx = 3, kRsp = 4, kRbp = 5, kRsi = 6, kRdi = 7, kR8 = 8;
+constexpr int kRax = 0, kRcx = 1, kRbx = 3, kRsp = 4, kRbp = 5, kRsi = 6, kRdi = 7, kR8 = 8;
 
 Code operator+(Code a, const Code& b) {
   a.insert(a.end(), b.begin(), b.end());

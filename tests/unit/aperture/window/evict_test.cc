@@ -269,7 +269,6 @@ TEST(WindowUnmap, fault_that_is_served__is_waited_for) {
   std::thread reader([&] { signal = signal_of([&] { rig.read(0); }); });
   EXPECT_TRUE(eventually([&] { return rig.memory.loads.waiting() == 1; }));
   std::atomic<bool> gone{false};
-  std::atomic<pid_t> id{0};
   std::thread unmapper([&] {
     rig.window.reset();
     gone = true;

@@ -61,5 +61,35 @@ TEST(Router, a_removal_waits_for_the_faults_of_its_window_alone) {
   EXPECT_FALSE(overlaps(slow_memory) || overlaps(other_memory));
 }
 
+// A table is freed only when nobody can be reading it any more.
+TEST(Router, finds_a_window_while_others_come_and_go) {
+  constexpr int kOthers = 24;
+  static std::byte memory[kOthers + 1][64];
+  FaultRouter& router = FaultRouter::get();
+  SlowWindow windows[kOthers + 1];
+  std::string error;
+  for (SlowWindow& window : windows) window.may_end = true;
+  std::byte* const stays = memory[kOthers / 2];
+  ASSERT_TRUE(router.add(stays, sizeof memory[0], windows[kOthers / 2], &error)) << error;
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> looked{0}, missed{0};
+  std::thread accesses([&] {
+    for (; !stop; ++looked) missed += is_served_at(stays) ? 0 : 1;
+  });
+  for (int round = 0; round < 400 || looked < 100'000; ++round) {
+    for (int i = 0; i <= kOthers; ++i) {
+      if (memory[i] == stays) continue;
+      ASSERT_TRUE(router.add(memory[i], sizeof memory[i], windows[i], &error)) << error;
+    }
+    for (int i = 0; i <= kOthers; ++i) {
+      if (memory[i] != stays) router.remove(windows[i]);
+    }
+  }
+  stop = true;
+  accesses.join();
+  EXPECT_EQ(missed.load(), 0u);
+  router.remove(windows[kOthers / 2]);
+}
+
 }  // namespace
 }  // namespace ub::aperture::test
