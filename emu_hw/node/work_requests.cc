@@ -7,7 +7,8 @@
 namespace ub::emu {
 namespace {
 
-constexpr size_t kRegionBytes = size_t{1} << 20;
+constexpr size_t kNearBytes = size_t{1} << 20;
+constexpr size_t kFarBytes = size_t{1} << 30;  // costs what is touched of it
 constexpr uint8_t kStrongOrder = 2;
 
 WrOp opcode_of(Verb verb) {
@@ -30,7 +31,7 @@ WrOp opcode_of(Verb verb) {
 }  // namespace
 
 WorkRequests::WorkRequests(Node& here, Node& there)
-    : jfc(here, 2 * kDepth), local(here, kRegionBytes), remote(there, kRegionBytes), here_(here) {}
+    : jfc(here, 2 * kDepth), local(here, kNearBytes), remote(there, kFarBytes), here_(here) {}
 
 void WorkRequests::post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const {
   Wqe element{};

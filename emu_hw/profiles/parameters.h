@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "emu_hw/kernel/virtual_time.h"
 
@@ -19,5 +22,16 @@ struct Parameters {
 #undef EMU_COUNT
 #undef EMU_RATE
 };
+
+struct ParameterInfo {
+  const char* name;
+  const char* unit;
+  double default_value;
+  const char* meaning;
+};
+const std::vector<ParameterInfo>& all_parameters();
+
+// In the unit of the parameter. Returns what is wrong, with the remedy; or "".
+std::string set_parameter(Parameters&, std::string_view name, double value);
 
 }  // namespace ub::emu

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/experiment/run_point.h"
+
+#include "emu_hw/node/emulated_host.h"
+#include "emu_hw/node/stack.h"
+#include "emu_hw/workload/closed_loop.h"
+
+namespace ub::emu {
+namespace {
+
+struct Options {
+  Parameters parameters;
+  WorkloadOptions workload;
+  uint32_t in_flight = 1;
+};
+
+void apply(Options& o, const std::string& name, double value) {
+  if (name == "payload") {
+    o.workload.payload = static_cast<uint32_t>(value);
+  } else if (name == "locality") {
+    o.workload.locality = value;
+  } else if (name == "strict") {
+    o.workload.strict = static_cast<uint32_t>(value);
+  } else if (name == "in_flight") {
+    o.in_flight = static_cast<uint32_t>(value);
+  } else if (std::string wrong = set_parameter(o.parameters, name, value); !wrong.empty()) {
+    throw BadExperiment(wrong);
+  }
+}
+
+double measured(Measure measure, const std::vector<Sample>& samples) {
+  if (measure == Measure::kMops)
+    return static_cast<double>(samples.size() - 1) * 1000 / (samples.back().ended - samples.front().ended).ns();
+  uint64_t sum = 0;
+  for (const Sample& sample : samples) sum += sample.latency().ps;
+  return static_cast<double>(sum) / 1000 / static_cast<double>(samples.size());
+}
+
+// Why the point says nothing; "": it does.
+std::string judge(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
+  if (done != wanted) return std::to_string(wanted - done) + " operations are missing";
+  for (const EmulatedHost* host : {&here, &there}) {
+    const Counters& counters = host->node.core.counters();
+    const uint64_t repeated = counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
+                              counters[Counter::kRoceTxRetransmit];
+    if (repeated != 0) return std::to_string(repeated) + " frames were repeated on a wire that loses none";
+  }
+  return "";
+}
+
+PointResult run_once(const Experiment& e, const std::string& stack_name, const Options& o) {
+  Kernel kernel;
+  EmulatedHost here(kernel, o.parameters, kTwoNode, 1), there(kernel, o.parameters, kTwoNode, 2);
+  LinkConfig link;
+  link.mtu = 4096;
+  link.lossless = true;
+  link.bypass = true;
+  Node::join(here.node, there.node, link);
+  const std::unique_ptr<Stack> stack = make_stack(stack_name, o.parameters, here, there);
+  if (stack == nullptr) throw BadExperiment(e.id + ": there is no stack " + stack_name + "; ldst, urma, bf, dma are");
+  const std::unique_ptr<Workload> workload = make_workload(e.workload, o.parameters, o.workload);
+  if (workload == nullptr) throw BadExperiment(e.id + ": there is no workload " + e.workload);
+  Node::settle({&here.node, &there.node});
+  stack->open();
+  ClosedLoop loop(kernel, *stack, *workload, 1, o.in_flight);
+  loop.start(e.operations);
+  kernel.run();
+  PointResult result;
+  result.invalid = judge(here, there, loop.samples().size(), e.operations);
+  if (result.invalid.empty()) result.value = measured(e.measure, loop.samples());
+  result.events = kernel.events_run();
+  result.ledger = loop.first_ledger();
+  return result;
+}
+
+}  // namespace
+
+PointResult run_point(const Experiment& e, const std::string& stack, double value,
+                      const std::map<std::string, double>& overrides) {
+  Options o;
+  for (const auto& [name, each] : e.set) apply(o, name, each);
+  apply(o, e.sweep, value);
+  for (const auto& [name, each] : overrides) apply(o, name, each);
+  o.workload.loads = stack == "ldst";
+  PointResult all;
+  for (uint64_t repeat = 0; repeat < e.repeats; ++repeat) {
+    o.workload.seed = repeat + 1;
+    const PointResult once = run_once(e, stack, o);
+    all.value += once.value / static_cast<double>(e.repeats);
+    all.events += once.events;
+    if (all.invalid.empty()) all.invalid = once.invalid;
+    if (all.ledger.empty()) all.ledger = once.ledger;
+  }
+  return all;
+}
+
+}  // namespace ub::emu
