@@ -20,8 +20,8 @@ std::string_view name_of(Verb verb);
 
 class Operation final : public Named {
  public:
-  Operation(uint64_t number, uint32_t node, Verb verb, uint32_t bytes, Time issued)
-      : number(number), node(node), verb(verb), bytes(bytes), ledger(issued) {}
+  Operation(uint64_t its_number, uint32_t at_node, Verb its_verb, uint32_t its_bytes, Time issued)
+      : number(its_number), node(at_node), verb(its_verb), bytes(its_bytes), ledger(issued) {}
 
   // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a
   // request or an acknowledgement counts as a flit, or as eight bytes.

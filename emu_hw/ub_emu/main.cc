@@ -104,7 +104,7 @@ void list_parameters() {
 int main(int argc, char** argv) try {
   CLI::App app("Emulates UB and RoCE hosts in virtual time, and compares with published figures.");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "ub_emu (SoftUB) " UB_VERSION);
+  app.set_version_flag("--version", std::string("ub_emu ") + UB_VERSION);
   std::string directory = UB_EMU_EXPERIMENTS;
   std::vector<std::string> sets;
   app.add_option("--experiments", directory, "directory with the files of the experiments")->capture_default_str();

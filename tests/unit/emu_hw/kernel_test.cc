@@ -92,7 +92,7 @@ TEST(ClockDomain, next_edge) {
 // ---- tasks --------------------------------------------------------------------------------------------------------
 
 struct Thing final : Named {
-  explicit Thing(std::string text) : text(std::move(text)) {}
+  explicit Thing(std::string its_name) : text(std::move(its_name)) {}
   std::string name() const override { return text; }
   std::string text;
 };

@@ -25,7 +25,7 @@ Task complete(Kernel& kernel, Stack& stack, Operation& op) {
 // How long an operation takes, in ns; and its ledger.
 template <class Stack>
 struct Timed {
-  Timed(TwoHosts& hosts, Stack& stack) : hosts(hosts), stack(stack) {
+  Timed(TwoHosts& both, Stack& its_stack) : hosts(both), stack(its_stack) {
     Node::settle({&hosts.here.node, &hosts.there.node});
   }
   uint64_t run(Verb verb, uint32_t bytes, uint64_t place = 0) {
