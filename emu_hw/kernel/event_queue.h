@@ -51,6 +51,7 @@ class EventQueue {
   }
 
  private:
+  static constexpr size_t kBuckets = 64;
   struct Entry {
     uint64_t at;
     Event* event;
@@ -61,7 +62,8 @@ class EventQueue {
     std::vector<Entry> entries;
   };
 
-  size_t lowest() const { return static_cast<size_t>(std::countr_zero(filled_)); }
+  // There is one that is filled; the compiler is told that the number is one of a bucket.
+  size_t lowest() const { return static_cast<size_t>(std::countr_zero(filled_)) % kBuckets; }
 
   void put(Entry entry) {
     if (entry.at == now_) return due_.push_back(entry.event);
@@ -90,7 +92,7 @@ class EventQueue {
   std::vector<Event*> due_;  // now, from begin_ on
   size_t begin_ = 0;
   uint64_t filled_ = 0;  // which buckets have entries
-  std::array<Bucket, 64> buckets_;
+  std::array<Bucket, kBuckets> buckets_;
 };
 
 }  // namespace ub::emu
