@@ -35,7 +35,7 @@ struct Experiment {
   uint64_t operations = 200;
   uint64_t repeats = 1;  // with another seed each; the result is their mean
   // What is varied, and its values; options that are the same at each point. A name of either is a parameter, or an
-  // option of the program: payload, locality, strict, in_flight.
+  // option of the program: payload, locality, strict, in_flight, zipf_keys, zipf_alpha, operations.
   std::string sweep;
   std::vector<double> values;
   std::map<std::string, double> set;

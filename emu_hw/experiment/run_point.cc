@@ -12,6 +12,7 @@ struct Options {
   Parameters parameters;
   WorkloadOptions workload;
   uint32_t in_flight = 1;
+  uint64_t operations = 0;
 };
 
 void apply(Options& o, const std::string& name, double value) {
@@ -21,6 +22,12 @@ void apply(Options& o, const std::string& name, double value) {
     o.workload.locality = value;
   } else if (name == "strict") {
     o.workload.strict = static_cast<uint32_t>(value);
+  } else if (name == "zipf_keys") {
+    o.workload.zipf_keys = static_cast<uint64_t>(value);
+  } else if (name == "zipf_alpha") {
+    o.workload.zipf_alpha = value;
+  } else if (name == "operations") {
+    o.operations = static_cast<uint64_t>(value);
   } else if (name == "in_flight") {
     o.in_flight = static_cast<uint32_t>(value);
   } else if (std::string wrong = set_parameter(o.parameters, name, value); !wrong.empty()) {
@@ -57,16 +64,16 @@ PointResult run_once(const Experiment& e, const std::string& stack_name, const O
   link.bypass = true;
   Node::join(here.node, there.node, link);
   const std::unique_ptr<Stack> stack = make_stack(stack_name, o.parameters, here, there);
-  if (stack == nullptr) throw BadExperiment(e.id + ": there is no stack " + stack_name + "; ldst, urma, bf, dma are");
+  if (stack == nullptr) throw BadExperiment(e.id + ": there is no stack " + stack_name + "; ldst, urma, bf, dma, iswap, fswap are");
   const std::unique_ptr<Workload> workload = make_workload(e.workload, o.parameters, o.workload);
   if (workload == nullptr) throw BadExperiment(e.id + ": there is no workload " + e.workload);
   Node::settle({&here.node, &there.node});
   stack->open();
   ClosedLoop loop(kernel, *stack, *workload, 1, o.in_flight);
-  loop.start(e.operations);
+  loop.start(o.operations);
   kernel.run();
   PointResult result;
-  result.invalid = judge(here, there, loop.samples().size(), e.operations);
+  result.invalid = judge(here, there, loop.samples().size(), o.operations);
   if (result.invalid.empty()) result.value = measured(e.measure, loop.samples());
   result.events = kernel.events_run();
   result.ledger = loop.first_ledger();
@@ -78,10 +85,11 @@ PointResult run_once(const Experiment& e, const std::string& stack_name, const O
 PointResult run_point(const Experiment& e, const std::string& stack, double value,
                       const std::map<std::string, double>& overrides) {
   Options o;
+  o.operations = e.operations;
   for (const auto& [name, each] : e.set) apply(o, name, each);
   apply(o, e.sweep, value);
   for (const auto& [name, each] : overrides) apply(o, name, each);
-  o.workload.loads = stack == "ldst";
+  o.workload.loads = has_loads(stack);
   PointResult all;
   for (uint64_t repeat = 0; repeat < e.repeats; ++repeat) {
     o.workload.seed = repeat + 1;

@@ -4,9 +4,6 @@
 namespace ub::emu {
 namespace {
 
-constexpr uint32_t kReads = 16;
-constexpr uint8_t kMtu4096 = 5;
-
 // A READ or an atomic brings data back.
 bool reads_there(const Operation& op) {
   return op.verb == Verb::kRead || op.verb == Verb::kFetchAdd || op.verb == Verb::kCompareSwap;
@@ -22,21 +19,7 @@ RoceStack::RoceStack(const Parameters& p, RequestWay way, EmulatedHost& here, Em
       contexts_here_(here.node.kernel(), here.fidelity, roce_contexts(p)),
       contexts_there_(there.node.kernel(), there.fidelity, roce_contexts(p)),
       requests_(here.node, there.node),
-      receivers_here_(here.node),
-      receivers_there_(there.node) {
-  const auto make = [](Node& node, CompletionQueue& jfc, const Receivers& receivers) {
-    return std::make_unique<QueuePair<Node>>(node, jfc, receivers.jfr, WorkRequests::kDepth);
-  };
-  const auto connect = [](QueuePair<Node>& from, const QueuePair<Node>& to) {
-    from.connect(from.node.now(), from.node.link_to(to.node), to.node, to.id, kReads, kMtu4096);
-  };
-  for (uint64_t i = 0; i < p.remote_jetties; ++i) {
-    here_pairs_.push_back(make(here.node, requests_.jfc, receivers_here_));
-    there_pairs_.push_back(make(there.node, receivers_there_.jfc, receivers_there_));
-    connect(*here_pairs_.back(), *there_pairs_.back());
-    connect(*there_pairs_.back(), *here_pairs_.back());
-  }
-}
+      connections_(here, there, requests_.jfc, p.remote_jetties) {}
 
 bool RoceStack::is_fetched(const Operation& op) const {
   return way_ == RequestWay::kDma || op.bytes > parameters_.inline_limit;
@@ -50,7 +33,7 @@ Task RoceStack::run(Operation& op) {
   co_await here_.pcie.ring_doorbell(op);
   if (is_fetched(op)) co_await here_.pcie.fetch_request(op);
   co_await here_.gate.pass_roce(op);
-  requests_.post(*here_pairs_[op.receiver], op, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
+  requests_.post(connections_.here(op.receiver), op, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
   Task travel = there_and_back(op);
   co_await travel;
   requests_.complete(op);
@@ -62,7 +45,7 @@ Task RoceStack::run(Operation& op) {
 // From the NIC of the initiator to the memory of the target, and back.
 Task RoceStack::there_and_back(Operation& op) {
   const uint64_t cycles = parameters_.nic_cycles_roce;
-  const Train request = here_.node.hand_over(here_pairs_[op.receiver]->id);
+  const Train request = here_.node.hand_over(connections_.here(op.receiver).id);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await there_.nic.pipe(op, cycles, op.bytes_there());
@@ -75,7 +58,7 @@ Task RoceStack::there_and_back(Operation& op) {
   co_await there_.memory.access(op);
   Train answer = there_.node.deliver(request);
   if (op.verb == Verb::kSend) {
-    receivers_there_.take(op);
+    connections_.receivers().take(op);
     co_await there_.cpu.dispatch(op);
     co_await there_.memory.cross_bus(op);
     co_await there_.nic.notify(op);

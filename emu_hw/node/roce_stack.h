@@ -4,15 +4,10 @@
 // (BF, "BlueFlame"), or fetches it from memory (DMA).
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "emu_hw/kernel/task.h"
-#include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/work_requests.h"
 #include "emu_hw/parts/context_cache.h"
-#include "emu_hw/node/queue_pair.h"
-#include "emu_hw/node/receivers.h"
+#include "emu_hw/node/roce_connections.h"
 #include "emu_hw/node/stack.h"
 
 namespace ub::emu {
@@ -36,8 +31,7 @@ class RoceStack final : public Stack {
   EmulatedHost& there_;
   ContextCache contexts_here_, contexts_there_;
   WorkRequests requests_;
-  Receivers receivers_here_, receivers_there_;
-  std::vector<std::unique_ptr<QueuePair<Node>>> here_pairs_, there_pairs_;
+  RoceConnections connections_;
 };
 
 }  // namespace ub::emu

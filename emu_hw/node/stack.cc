@@ -3,6 +3,7 @@
 
 #include "emu_hw/node/ldst_stack.h"
 #include "emu_hw/node/roce_stack.h"
+#include "emu_hw/node/swap_stack.h"
 #include "emu_hw/node/urma_stack.h"
 
 namespace ub::emu {
@@ -32,7 +33,13 @@ std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, Em
   if (name == "urma") return std::make_unique<UrmaStack>(p, here, there);
   if (name == "bf") return std::make_unique<RoceStack>(p, RequestWay::kBlueFlame, here, there);
   if (name == "dma") return std::make_unique<RoceStack>(p, RequestWay::kDma, here, there);
+  if (name == "iswap")
+    return std::make_unique<SwapStack>(p, SwapOptions{p.iswap_kernel_pf, p.iswap_prefetch_window}, here, there);
+  if (name == "fswap")
+    return std::make_unique<SwapStack>(p, SwapOptions{p.fswap_kernel_pf, p.fswap_prefetch_window}, here, there);
   return nullptr;
 }
+
+bool has_loads(std::string_view name) { return name == "ldst" || name == "iswap" || name == "fswap"; }
 
 }  // namespace ub::emu

@@ -22,6 +22,8 @@ class Cpu {
   Charge dispatch(Operation& op) const {
     return take(op, "cpu.dispatch", parameters_.remote_jetties > 1 ? parameters_.roce_target_dispatch : Span{});
   }
+  // The kernel's part of a page fault.
+  Charge take_fault(Operation& op, Span kernel) const { return take(op, "cpu.fault", kernel); }
 
  private:
   Charge take(Operation& op, std::string_view part, Span span) const {

@@ -14,6 +14,9 @@ class Memory {
   Memory(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
 
   Charge cross_bus(Operation& op) const { return {kernel_, op, "bus", fidelity_.delay(parameters_.membus)}; }
+  Charge access_local(Operation& op) const {
+    return {kernel_, op, "dram.local", fidelity_.delay(parameters_.local_dram)};
+  }
   Charge access(Operation& op) const { return {kernel_, op, "dram", fidelity_.delay(parameters_.remote_dram)}; }
 
  private:

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <vector>
 
 #include "emu_hw/kernel/random_stream.h"
 #include "emu_hw/workload/workload.h"
@@ -45,6 +48,26 @@ class GraphWalk final : public Workload {
   RandomStream random_;
 };
 
+// Lines by rank: the k-th is read as often as 1 / k^alpha says.
+class ZipfRead final : public Workload {
+ public:
+  explicit ZipfRead(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "keys") {
+    double sum = 0;
+    for (uint64_t rank = 1; rank <= o.zipf_keys; ++rank)
+      up_to_.push_back(sum += std::pow(static_cast<double>(rank), -o.zipf_alpha));
+  }
+  Step next(uint64_t) override {
+    const double drawn = random_.uniform() * up_to_.back();
+    const auto key = std::upper_bound(up_to_.begin(), up_to_.end() - 1, drawn) - up_to_.begin();
+    return {reading(options_), kLine, static_cast<uint64_t>(key) * kLine};
+  }
+
+ private:
+  const WorkloadOptions options_;
+  RandomStream random_;
+  std::vector<double> up_to_;  // how often the keys up to this one are read, not normalised
+};
+
 // What follows from the number alone.
 class Plain final : public Workload {
  public:
@@ -62,6 +85,8 @@ std::unique_ptr<Workload> plain(std::function<Step(uint64_t)> step) { return std
 std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters& p, const WorkloadOptions& o) {
   const uint32_t bytes = o.payload;
   if (name == "pointer_chase") return std::make_unique<PointerChase>(o);
+  if (name == "zipf_read") return std::make_unique<ZipfRead>(o);
+  if (name == "scan") return plain([=](uint64_t n) { return Step{reading(o), kLine, n * kLine}; });
   if (name == "graph_walk") return std::make_unique<GraphWalk>(o);
   if (name == "bulk_read") return plain([=](uint64_t n) { return Step{reading(o), bytes, n * bytes}; });
   if (name == "bulk_write") return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes}; });

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connected pairs of RoCE queue pairs between two hosts. Those of a host share its receives.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emu_hw/node/emulated_host.h"
+#include "emu_hw/node/queue_pair.h"
+#include "emu_hw/node/receivers.h"
+#include "emu_hw/node/work_requests.h"
+
+namespace ub::emu {
+
+class RoceConnections {
+ public:
+  // So many, which complete into `jfc` here. The hosts are joined.
+  RoceConnections(EmulatedHost& here, EmulatedHost& there, CompletionQueue& jfc, uint64_t count)
+      : receivers_here_(here.node), receivers_there_(there.node) {
+    for (uint64_t i = 0; i < count; ++i) {
+      here_.push_back(make(here.node, jfc, receivers_here_));
+      there_.push_back(make(there.node, receivers_there_.jfc, receivers_there_));
+      connect(*here_.back(), *there_.back());
+      connect(*there_.back(), *here_.back());
+    }
+  }
+
+  QueuePair<Node>& here(uint64_t number) { return *here_[number]; }
+  // Those who get what is sent there.
+  Receivers& receivers() { return receivers_there_; }
+
+ private:
+  static constexpr uint32_t kReads = 16;
+  static constexpr uint8_t kMtu4096 = 5;
+
+  static std::unique_ptr<QueuePair<Node>> make(Node& node, CompletionQueue& jfc, const Receivers& receivers) {
+    return std::make_unique<QueuePair<Node>>(node, jfc, receivers.jfr, WorkRequests::kDepth);
+  }
+  static void connect(QueuePair<Node>& from, const QueuePair<Node>& to) {
+    from.connect(from.node.now(), from.node.link_to(to.node), to.node, to.id, kReads, kMtu4096);
+  }
+
+  Receivers receivers_here_, receivers_there_;
+  std::vector<std::unique_ptr<QueuePair<Node>>> here_, there_;
+};
+
+}  // namespace ub::emu
