@@ -64,7 +64,8 @@ PointResult run_once(const Experiment& e, const std::string& stack_name, const O
   link.bypass = true;
   Node::join(here.node, there.node, link);
   const std::unique_ptr<Stack> stack = make_stack(stack_name, o.parameters, here, there);
-  if (stack == nullptr) throw BadExperiment(e.id + ": there is no stack " + stack_name + "; ldst, urma, bf, dma, iswap, fswap are");
+  if (stack == nullptr)
+    throw BadExperiment(e.id + ": there is no stack " + stack_name + "; ldst, urma, bf, dma, iswap, fswap are");
   const std::unique_ptr<Workload> workload = make_workload(e.workload, o.parameters, o.workload);
   if (workload == nullptr) throw BadExperiment(e.id + ": there is no workload " + e.workload);
   Node::settle({&here.node, &there.node});
