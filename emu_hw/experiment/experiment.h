@@ -28,6 +28,7 @@ struct Series {
 };
 
 struct Experiment {
+  std::string path;  // of the file
   std::string id, title;
   Class judged_as = Class::kExact;
   Measure measure = Measure::kMeanNs;

@@ -36,8 +36,10 @@ std::string_view name_of(Verdict verdict) {
 
 Verdict judge(Class judged_as, const std::vector<double>& expected, const std::vector<double>& measured) {
   if (expected.empty()) return Verdict::kNoData;
-  for (size_t i = 0; i < expected.size(); ++i)
-    if (std::abs(measured[i] - expected[i]) > allowed_difference(judged_as, expected[i])) return Verdict::kOutOfClass;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(measured[i] - expected[i]);
+    if (!(difference <= allowed_difference(judged_as, expected[i]))) return Verdict::kOutOfClass;  // or it is no number
+  }
   return Verdict::kInClass;
 }
 

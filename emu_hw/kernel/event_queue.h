@@ -32,7 +32,7 @@ class EventQueue {
   Time now() const { return {now_}; }
   // The queue must not be empty. Does not move `now`, so an earlier event may still be pushed.
   Time next_time() const {
-    return {begin_ != due_.size() ? now_ : buckets_[lowest()].least};
+    return {!due_.empty() ? now_ : buckets_[lowest()].least};
   }
 
   // Not before now.
@@ -44,8 +44,12 @@ class EventQueue {
 
   // The queue must not be empty.
   Event* pop() {
-    if (begin_ == due_.size()) advance();
+    if (due_.empty()) advance();
     Event* event = due_[begin_++];
+    if (begin_ == due_.size()) {
+      due_.clear();
+      begin_ = 0;
+    }
     --count_;
     return event;
   }
@@ -77,8 +81,6 @@ class EventQueue {
   // The entries of the lowest bucket go to lower ones, in their order. Those of all others differ from the new time in
   // the same bit as from the former one.
   void advance() {
-    due_.clear();
-    begin_ = 0;
     Bucket& bucket = buckets_[lowest()];
     filled_ &= filled_ - 1;
     now_ = bucket.least;

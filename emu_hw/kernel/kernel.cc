@@ -27,6 +27,7 @@ void Kernel::remove_task(SpawnedTask* task) {
 }
 
 void Kernel::destroy_tasks() {
+  is_ending_ = true;
   while (tasks_ != nullptr) {
     SpawnedTask* task = tasks_;
     remove_task(task);
@@ -44,8 +45,8 @@ bool Kernel::take_next(Time end, Event** event) {
     return true;
   }
   if (events_.empty() && open_ == 0) return false;
+  if (!deadlines_.empty() && deadlines_.next_time() > end) return false;
   if (events_.empty()) watch_for_deadlock();
-  if (deadlines_.next_time() > end) return false;
   *event = deadlines_.pop();
   now_ = deadlines_.now();
   return true;

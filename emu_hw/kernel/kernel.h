@@ -60,8 +60,10 @@ class Kernel {
 
   void add_task(SpawnedTask*);
   void remove_task(SpawnedTask*);
-  // Destroys tasks that have not ended, for whoever owns parts that these hold. Nothing may run afterwards.
+  // Destroys tasks that have not ended. Whoever owns parts that these hold calls it before the parts are gone. What a
+  // task holds is not handed on to another one then, and nothing runs afterwards.
   void destroy_tasks();
+  bool is_ending() const { return is_ending_; }
 
   // A task that nobody awaits threw; run() throws it.
   void fail(std::exception_ptr error) {
@@ -88,6 +90,7 @@ class Kernel {
   uint64_t idle_deadlines_ = 0;  // since the last event or progress
   uint64_t events_run_ = 0;
   SpawnedTask* tasks_ = nullptr;
+  bool is_ending_ = false;
   std::exception_ptr error_;
   std::vector<const WaitList*> wait_lists_;
 };

@@ -23,8 +23,8 @@ class RandomStream {
   // In [0, 1).
   double uniform() { return static_cast<double>(prng_.next_u64() >> 11) * 0x1.0p-53; }
   bool chance(double p) { return uniform() < p; }
-  // With this mean; never 0 or infinite.
-  double exponential(double mean) { return -mean * std::log1p(-uniform() * (1 - 0x1.0p-53)); }
+  // With this mean, and finite.
+  double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 
  private:
   // FNV-1a. A byte behind each text keeps "a", "bc" and "ab", "c" apart.

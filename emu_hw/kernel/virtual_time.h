@@ -17,7 +17,7 @@ struct Span {
 
   constexpr auto operator<=>(const Span&) const = default;
   constexpr Span operator+(Span s) const { return {ps + s.ps}; }
-  constexpr Span operator*(uint64_t n) const { return {ps * n}; }
+  Span operator*(uint64_t n) const;
   constexpr Span& operator+=(Span s) { return *this = *this + s; }
   constexpr double ns() const { return static_cast<double>(ps) / 1000; }
 };
@@ -40,6 +40,11 @@ class TimeOverflow : public std::overflow_error {
   explicit TimeOverflow(const std::string& who)
       : std::overflow_error(who + ": later than the 213 days of virtual time; is a delay mistaken?") {}
 };
+
+inline Span Span::operator*(uint64_t n) const {
+  if (n != 0 && ps > UINT64_MAX / n) throw TimeOverflow("so many times a delay");
+  return {ps * n};
+}
 
 // `who` asks for what comes so much later.
 constexpr Time after(Time now, Span span, const char* who) {

@@ -36,7 +36,6 @@ class WaitList {
 
   bool empty() const { return first_ == nullptr; }
   size_t size() const { return size_; }
-  Kernel& kernel() const { return kernel_; }
 
   class [[nodiscard]] Waiter {
    public:

@@ -65,7 +65,7 @@ Task LdstStack::there_and_back(Operation& op) {
   co_await there_.nic.pipe(op, cycles_, op.bytes_back());
   co_await there_.link.wire(op, op.bytes_back());
   co_await here_.nic.pipe(op, cycles_, op.bytes_back());
-  here_.node.deliver(answer);
+  here_.node.finish(answer);
 }
 
 // As many blocks as it takes, of whole lines.

@@ -2,6 +2,9 @@
 #include "emu_hw/node/node.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "lib/impair/packet_kind.h"
@@ -25,6 +28,7 @@ CoreConfig plain_config(uint32_t number, uint64_t seed) {
   config.incarnation = 0x1000 + number;
   config.seed = seed + number;
   config.lanes = 1;
+  config.keepalive_idle = seconds(1'000'000);
   config.compact = false;
   config.roce.max_qps = 2048;
   config.roce.ack_every_message = true;
@@ -38,10 +42,9 @@ struct Node::FreeFrame : Event {
   static void arrive(Event* event) {
     auto* self = static_cast<FreeFrame*>(event);
     self->node->kernel_.note_progress();
+    const std::unique_ptr<FreeFrame> owner(self);
     self->node->receive(self->frame);
-    self->node->answer_ = self->node->send();
-    if (!self->node->answer_.empty()) self->node->late_.let_in_all();
-    delete self;
+    self->node->keep_answer(self->node->send());
   }
 };
 
@@ -109,6 +112,11 @@ Train Node::hand_over(uint32_t jetty) {
   return send();
 }
 
+void Node::finish(const Train& train) {
+  if (!deliver(train).empty())
+    throw std::logic_error("node " + std::to_string(number) + ": the Core sends the request in several trains");
+}
+
 Train Node::deliver(const Train& train) {
   for (const Frame& frame : train) receive(frame);
   kernel_.note_progress();
@@ -154,7 +162,7 @@ void Node::set_deadline() {
   if (next.is_never()) return;
   const uint64_t ns = std::max(next.ns, settled_at_.ns) - settled_at_.ns;
   const Time at = std::max(Time{ns * 1000}, kernel_.now());
-  if (at >= deadline_.at) return;
+  if (at >= deadline_.at) return;  // one that is as early is on its way
   deadline_.at = at;
   kernel_.push_deadline(at, &deadline_);
 }
@@ -163,10 +171,15 @@ void Node::on_deadline() {
   if (kernel_.now() < deadline_.at) return;
   deadline_.at = {UINT64_MAX};
   core.on_timer(now());
-  answer_ = send();
-  if (answer_.empty()) return;
+  keep_answer(send());
+}
+
+// The Core sends it later than it got the request. Of those who wait one has room for it.
+void Node::keep_answer(Train train) {
+  if (train.empty()) return;
   kernel_.note_progress();
-  late_.let_in_all();
+  std::move(train.begin(), train.end(), std::back_inserter(answer_));
+  if (!late_.empty()) late_.let_in_next();
 }
 
 }  // namespace ub::emu

@@ -49,7 +49,11 @@ class Node {
   Train send();
   // Frames from a peer: requests, or answers. At the target: the frames of the answer, or none if the Core sends them
   // later, when wait_for_answer() returns them.
-  Train deliver(const Train& train);
+  [[nodiscard]] Train deliver(const Train& train);
+  // The answer, at its initiator: nothing more is to be sent for the operation. Throws if there is.
+  void finish(const Train& train);
+  // Is there an answer that was not taken? One operation at a time may wait for one of this node.
+  bool has_answer() const { return !answer_.empty(); }
   WaitList::Waiter wait_for_answer(const Operation& op) { return late_.wait(op); }
   // Writes down how long the Core let the operation wait.
   Train take_answer(Operation& op);
@@ -70,6 +74,7 @@ class Node {
   };
 
   void receive(const Frame& frame);
+  void keep_answer(Train train);
   void set_deadline();
   void on_deadline();
   bool settle_once();

@@ -46,6 +46,7 @@ Task RoceStack::run(Operation& op) {
 Task RoceStack::there_and_back(Operation& op) {
   const uint64_t cycles = parameters_.nic_cycles_roce;
   const Train request = here_.node.hand_over(connections_.here(op.receiver).id);
+  requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await there_.nic.pipe(op, cycles, op.bytes_there());
@@ -64,14 +65,14 @@ Task RoceStack::there_and_back(Operation& op) {
     co_await there_.nic.notify(op);
   }
   if (answer.empty()) {
-    co_await there_.node.wait_for_answer(op);
+    if (!there_.node.has_answer()) co_await there_.node.wait_for_answer(op);
     answer = there_.node.take_answer(op);
   }
   co_await there_.nic.pipe(op, cycles, op.bytes_back());
   co_await there_.link.wire(op, op.bytes_back());
   co_await here_.nic.pipe(op, cycles, op.bytes_back());
   if (op.verb == Verb::kRead) co_await here_.pcie.land(op);
-  here_.node.deliver(answer);
+  here_.node.finish(answer);
 }
 
 }  // namespace ub::emu

@@ -9,7 +9,7 @@
 namespace ub::emu {
 namespace {
 
-constexpr size_t kFarMemoryBytes = size_t{1} << 30;  // costs what is touched of it
+constexpr size_t kFarMemoryBytes = size_t{1} << 34;  // costs what is touched of it
 
 bool is_load_or_store(const Operation& op) { return op.verb == Verb::kLoad || op.verb == Verb::kStore; }
 

@@ -40,6 +40,7 @@ Task SwapStack::read_pages(Operation& op, Operation& read) {
   co_await here_.pcie.fetch_request(op);
   requests_.post(connections_.here(0), read, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
   const Train request = here_.node.hand_over(connections_.here(0).id);
+  requests_.expect_sent(read, request);
   co_await here_.nic.pipe(op, cycles, read.bytes_there());
   co_await here_.link.wire(op, read.bytes_there());
   co_await there_.pcie.read(op);
@@ -49,7 +50,7 @@ Task SwapStack::read_pages(Operation& op, Operation& read) {
   co_await there_.link.wire(op, read.bytes_back());
   co_await here_.nic.pipe(op, cycles, read.bytes_back());
   co_await here_.pcie.land(op);
-  here_.node.deliver(answer);
+  here_.node.finish(answer);
   requests_.complete(read);
   co_await here_.pcie.write_completion(op);
   co_await here_.cpu.poll_host(op);

@@ -57,6 +57,7 @@ Task UrmaStack::run(Operation& op) {
 // From the NIC of the initiator to the memory of the target, and back.
 Task UrmaStack::there_and_back(Operation& op) {
   const Train request = here_.node.hand_over(ring_.id);
+  requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await there_.nic.pipe(op, cycles_, op.bytes_there());
@@ -70,13 +71,13 @@ Task UrmaStack::there_and_back(Operation& op) {
     co_await there_.nic.notify(op);
   }
   if (answer.empty()) {
-    co_await there_.node.wait_for_answer(op);
+    if (!there_.node.has_answer()) co_await there_.node.wait_for_answer(op);
     answer = there_.node.take_answer(op);
   }
   co_await there_.nic.pipe(op, cycles_, op.bytes_back());
   co_await there_.link.wire(op, op.bytes_back());
   co_await here_.nic.pipe(op, cycles_, op.bytes_back());
-  here_.node.deliver(answer);
+  here_.node.finish(answer);
 }
 
 }  // namespace ub::emu

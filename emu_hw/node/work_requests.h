@@ -15,6 +15,8 @@ class WorkRequests {
   // Into a ring at `here`: READ, WRITE, fetch-add or compare-and-swap between the first bytes of the memory here and a
   // place there, or a SEND.
   void post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const;
+  // Throws if the Core sends nothing for the operation: with the status that it completed it with, if it did.
+  void expect_sent(const Operation& op, const Train& request);
   // Is the oldest completion that of the operation? Takes it. Throws if it is an error.
   void complete(const Operation& op);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The caches of a CPU in front of remote memory: two fully associative levels. A hit refreshes the level that it hit,
-// one in L2 is installed in L1, a miss in both. Write-backs are free. An operation asks once, for its first line.
+// one in L2 is installed in L1, a miss in both. Write-backs are free. An operation asks once, for its first line. As in
+// the reference a store by write-through goes on if it hits L1, and ends there if it hits L2.
 #pragma once
 
 #include <cstdint>

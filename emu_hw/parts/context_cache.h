@@ -36,7 +36,8 @@ class ContextCache {
   // All contexts have been used once.
   ContextCache(Kernel& kernel, Fidelity f, const ContextNeeds& needs)
       : kernel_(kernel), fidelity_(f), needs_(needs), present_(needs.capacity) {
-    for (uint64_t i = 0; i < needs.population; ++i) present_.insert(i);
+    const uint64_t first = needs.population > needs.capacity ? needs.population - needs.capacity : 0;
+    for (uint64_t i = first; i < needs.population; ++i) present_.insert(i);
   }
 
   Charge touch(Operation& op) {

@@ -15,6 +15,5 @@ struct Fidelity {
 };
 
 inline constexpr Fidelity kTwoNode{true, true};
-inline constexpr Fidelity kCluster{false, false};
 
 }  // namespace ub::emu

@@ -31,13 +31,6 @@ class Ledger {
   Time end() const { return lines_.empty() ? start_ : lines_.back().until; }
   const std::vector<Line>& lines() const { return lines_; }
   Span span_of(size_t line) const { return lines_[line].until - (line == 0 ? start_ : lines_[line - 1].until); }
-  // Of all lines of that part.
-  Span sum_of(std::string_view part) const {
-    Span sum;
-    for (size_t i = 0; i < lines_.size(); ++i)
-      if (lines_[i].part == part) sum += span_of(i);
-    return sum;
-  }
   // "bus 30, pipe 80, ...", in nanoseconds.
   std::string text() const;
 

@@ -73,6 +73,7 @@ class LumpedNic {
   }
   // The engine stays taken until the next one, who is let in by an event, has it: nobody gets in between.
   void leave() {
+    if (kernel_.is_ending()) return;
     if (!engine_.empty()) {
       engine_.let_in_next();
       return;

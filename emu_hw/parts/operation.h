@@ -23,8 +23,8 @@ class Operation final : public Named {
   Operation(uint64_t its_number, uint32_t at_node, Verb its_verb, uint32_t its_bytes, Time issued)
       : number(its_number), node(at_node), verb(its_verb), bytes(its_bytes), ledger(issued) {}
 
-  // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a
-  // request or an acknowledgement counts as a flit, or as eight bytes.
+  // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a request
+  // without payload counts as 64 bytes, an answer without payload as eight.
   uint32_t bytes_there() const { return carries_payload_there() ? bytes : 64; }
   uint32_t bytes_back() const { return verb == Verb::kRead || verb == Verb::kLoad ? bytes : 8; }
 

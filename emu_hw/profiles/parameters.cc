@@ -16,8 +16,8 @@ bool to_span(double ns, Span* span) {
   return true;
 }
 
-bool to_count(double value, uint64_t* count) {
-  if (!(value >= 1 && value <= 1e12) || value != std::floor(value)) return false;
+bool to_count(double value, double most, uint64_t* count) {
+  if (!(value >= 1 && value <= most) || value != std::floor(value)) return false;
   *count = static_cast<uint64_t>(value);
   return true;
 }
@@ -27,7 +27,7 @@ bool to_count(double value, uint64_t* count) {
 const std::vector<ParameterInfo>& all_parameters() {
   static const std::vector<ParameterInfo> all = {
 #define EMU_TIME(name, default_ps, meaning) {#name, "ns", static_cast<double>(default_ps) / 1000, meaning},
-#define EMU_COUNT(name, default_value, unit, meaning) {#name, unit, default_value, meaning},
+#define EMU_COUNT(name, default_value, most, unit, meaning) {#name, unit, default_value, meaning},
 #define EMU_RATE(name, default_gbps, meaning) {#name, "Gb/s", default_gbps, meaning},
 #include "emu_hw/profiles/parameters.def"
 #undef EMU_TIME
@@ -41,10 +41,11 @@ std::string set_parameter(Parameters& p, std::string_view name, double value) {
   const std::string wrong = std::string(name) + " = " + std::to_string(value);
 #define EMU_TIME(member, default_ps, meaning) \
   if (name == #member) return to_span(value, &p.member) ? "" : wrong + ": give nanoseconds from 0 to 1e12";
-#define EMU_COUNT(member, default_value, unit, meaning) \
-  if (name == #member) return to_count(value, &p.member) ? "" : wrong + ": give a whole number from 1 to 1e12";
+#define EMU_COUNT(member, default_value, most, unit, meaning) \
+  if (name == #member)                                        \
+    return to_count(value, most, &p.member) ? "" : wrong + ": give a whole number from 1 to " #most;
 #define EMU_RATE(member, default_gbps, meaning) \
-  if (name == #member) return to_count(value, &p.member) ? "" : wrong + ": give whole Gb/s, at least 1";
+  if (name == #member) return to_count(value, 1e6, &p.member) ? "" : wrong + ": give whole Gb/s, 1 to 1000000";
 #include "emu_hw/profiles/parameters.def"
 #undef EMU_TIME
 #undef EMU_COUNT

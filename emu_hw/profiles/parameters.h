@@ -15,7 +15,7 @@ namespace ub::emu {
 
 struct Parameters {
 #define EMU_TIME(name, default_ps, meaning) Span name{default_ps};
-#define EMU_COUNT(name, default_value, unit, meaning) uint64_t name = default_value;
+#define EMU_COUNT(name, default_value, most, unit, meaning) uint64_t name = default_value;
 #define EMU_RATE(name, default_gbps, meaning) uint64_t name = default_gbps;
 #include "emu_hw/profiles/parameters.def"
 #undef EMU_TIME

@@ -44,21 +44,27 @@ std::map<std::string, double> read_overrides(const std::vector<std::string>& tex
   return overrides;
 }
 
+struct Request {
+  std::map<std::string, double> overrides;
+  bool ledgers = false;  // print that of the first operation of each series
+};
+
 struct Outcome {
   Verdict verdict = Verdict::kInClass;
   uint64_t events = 0;
 };
 
 // Runs all points of one stack and prints them.
-Outcome run_series(const Experiment& e, const Series& series, const std::map<std::string, double>& overrides) {
+Outcome run_series(const Experiment& e, const Series& series, const Request& request) {
   Outcome outcome;
   std::vector<double> measured;
-  std::string invalid;
+  std::string invalid, ledger;
   for (const double value : e.values) {
-    const PointResult result = run_point(e, series.stack, value, overrides);
+    const PointResult result = run_point(e, series.stack, value, request.overrides);
     measured.push_back(result.value);
     outcome.events += result.events;
     if (invalid.empty()) invalid = result.invalid;
+    if (ledger.empty()) ledger = result.ledger;
   }
   outcome.verdict = !invalid.empty() ? Verdict::kInvalid : judge(e.judged_as, series.expected, measured);
   std::printf("%-8s %-5s %c  %-12s", e.id.c_str(), series.stack.c_str(), static_cast<char>(e.judged_as),
@@ -69,17 +75,18 @@ Outcome run_series(const Experiment& e, const Series& series, const std::map<std
     if (!series.expected.empty() && measured[i] != series.expected[i]) std::printf(" (%g)", series.expected[i]);
   }
   std::printf("\n");
+  if (request.ledgers) std::printf("  %s = %g: %s\n", e.sweep.c_str(), e.values.front(), ledger.c_str());
   return outcome;
 }
 
-int run(const std::vector<Experiment>& experiments, const std::map<std::string, double>& overrides) {
+int run(const std::vector<Experiment>& experiments, const Request& request) {
   const auto begin = std::chrono::steady_clock::now();
   uint64_t events = 0;
   int failed = 0;
   for (const Experiment& e : experiments) {
     std::printf("# %s: %s, by %s\n", e.id.c_str(), e.title.c_str(), e.sweep.c_str());
     for (const Series& series : e.series) {
-      const Outcome outcome = run_series(e, series, overrides);
+      const Outcome outcome = run_series(e, series, request);
       events += outcome.events;
       if (outcome.verdict == Verdict::kOutOfClass || outcome.verdict == Verdict::kInvalid) ++failed;
     }
@@ -109,6 +116,8 @@ int main(int argc, char** argv) try {
   std::vector<std::string> sets;
   app.add_option("--experiments", directory, "directory with the files of the experiments")->capture_default_str();
   app.add_option("--set", sets, "NAME=NUMBER: another value of a parameter, in its unit; again for more");
+  bool ledgers = false;
+  app.add_flag("--ledger", ledgers, "prints, for each series, what its first operation was charged for");
   CLI::App* list_command = app.add_subcommand("list", "names of all experiments");
   CLI::App* parameters_command = app.add_subcommand("parameters", "all parameters, with default, unit and meaning");
   CLI::App* run_command = app.add_subcommand("run", "runs one experiment");
@@ -124,7 +133,7 @@ int main(int argc, char** argv) try {
     std::erase_if(experiments, [&](const Experiment& e) { return e.id != id; });
     if (experiments.empty()) throw BadExperiment(id + ": there is no experiment of that name; `ub_emu list` lists all");
   }
-  return run(experiments, read_overrides(sets));
+  return run(experiments, {read_overrides(sets), ledgers});
 } catch (const std::exception& error) {
   std::fprintf(stderr, "ub_emu: %s\n", error.what());
   return 2;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emu_hw/workload/closed_loop.h"
 
+#include <stdexcept>
+
 namespace ub::emu {
 namespace {
 
@@ -40,6 +42,7 @@ Task ClosedLoop::carry_out(uint64_t number) {
   op.receiver = step.receiver;
   Task task = stack_.run(op);
   co_await task;
+  if (op.ledger.end() != kernel_.now()) throw std::logic_error(op.name() + ": its ledger is not its latency");
   samples_.push_back({op.ledger.start(), kernel_.now()});
   if (first_ledger_.empty()) first_ledger_ = op.ledger.text();
   kernel_.end_operation();

@@ -19,9 +19,12 @@ struct Outcome {
   std::map<std::string, int> lines;  // of the ledger, by part
 };
 
-Task carry_out(Stack& stack, Operation& op) {
+Task carry_out(Kernel& kernel, Stack& stack, Operation& op) {
+  kernel.begin_operation();
   Task task = stack.run(op);
   co_await task;
+  EXPECT_EQ(op.ledger.end(), kernel.now());
+  kernel.end_operation();
 }
 
 Outcome run(const char* stack_name, Verb verb, const Parameters& p) {
@@ -29,9 +32,10 @@ Outcome run(const char* stack_name, Verb verb, const Parameters& p) {
   const auto stack = make_stack(stack_name, hosts.parameters, hosts.here, hosts.there);
   Node::settle({&hosts.here.node, &hosts.there.node});
   stack->open();
-  Operation op(1, 1, verb, 64, hosts.kernel.now());
-  spawn(hosts.kernel, carry_out(*stack, op));
+  Operation op(1, 1, verb, verb == Verb::kFetchAdd ? 8 : 64, hosts.kernel.now());
+  spawn(hosts.kernel, carry_out(hosts.kernel, *stack, op));
   hosts.kernel.run();
+  EXPECT_EQ(hosts.kernel.open_operations(), 0u);
   Outcome outcome;
   outcome.ns = (op.ledger.end() - op.ledger.start()).ps / 1000;
   for (const Ledger::Line& line : op.ledger.lines()) ++outcome.lines[std::string(line.part)];

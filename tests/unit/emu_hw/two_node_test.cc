@@ -19,6 +19,7 @@ Task complete(Kernel& kernel, Stack& stack, Operation& op) {
   kernel.begin_operation();
   Task task = stack.run(op);
   co_await task;
+  EXPECT_EQ(op.ledger.end(), kernel.now());
   kernel.end_operation();
 }
 
