@@ -62,7 +62,8 @@ double measured(Measure measure, const std::vector<Sample>& samples) {
 }
 
 // Why the point says nothing; "": it does.
-std::string judge(Measure measure, const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
+std::string judge(Measure measure, const EmulatedHost& here, const EmulatedHost& there, uint64_t done,
+                  uint64_t wanted) {
   if (measure == Measure::kMops && wanted < 2) return "a rate needs two operations";
   if (done != wanted) return std::to_string(wanted - done) + " operations are missing";
   for (const EmulatedHost* host : {&here, &there}) {
