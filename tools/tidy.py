@@ -70,6 +70,7 @@ LAYERS = [
     ("lib/roce/", ("lib/", "dataplane/")),
     ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/transport/", "dataplane/")),
     ("emu_hw/kernel/", ("lib/base/", "emu_hw/kernel/")),
+    ("emu_hw/rules/", ("lib/base/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/", "emu_hw/rules/")),
     ("emu_hw/parts/", ("lib/base/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/")),
     ("emu_hw/", ("lib/base/", "lib/impair/", "lib/transport/", "emu_hw/")),
     ("apps/examples/roce_", ("lib/roce/",)),

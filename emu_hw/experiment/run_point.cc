@@ -139,7 +139,8 @@ PointResult run_point(const Experiment& e, const std::string& stack, double valu
   PointResult all;
   for (uint64_t repeat = 0; repeat < e.repeats; ++repeat) {
     Options of_repeat = o;
-    of_repeat.workload.seed = repeat + 1;
+    of_repeat.parameters.seed += repeat;
+    of_repeat.workload.seed = of_repeat.parameters.seed;
     const PointResult once = run_once(e, stack, of_repeat);
     all.value += once.value / static_cast<double>(e.repeats);
     all.events += once.events;

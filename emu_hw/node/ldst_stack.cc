@@ -25,6 +25,7 @@ LdstStack::LdstStack(const Parameters& parameters, CachePolicy policy, EmulatedH
       cache_(here.node.kernel(), parameters, here.fidelity, policy),
       contexts_here_(here.node.kernel(), here.fidelity, ub_contexts(parameters)),
       contexts_there_(there.node.kernel(), there.fidelity, ub_contexts(parameters)),
+      loss_(here.node.kernel(), parameters, here.fidelity, here.node.number, cycles_, 1),
       remote_(there.node, memory_bytes),
       target_(here.node.add_target(there.node, ObjectKind::kJetty, kAnyId)) {}
 
@@ -57,6 +58,7 @@ Task LdstStack::there_and_back(Operation& op) {
   const Train request = here_.node.send();
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await loss_.draw(op);
   co_await there_.nic.pipe(op, cycles_, op.bytes_there());
   co_await contexts_there_.touch(op);
   co_await there_.memory.cross_bus(op);

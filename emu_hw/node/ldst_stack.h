@@ -11,6 +11,7 @@
 #include "emu_hw/node/stack.h"
 #include "emu_hw/parts/cache.h"
 #include "emu_hw/parts/context_cache.h"
+#include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
@@ -31,6 +32,7 @@ class LdstStack final : public Stack {
   EmulatedHost& there_;
   Cache cache_;
   ContextCache contexts_here_, contexts_there_;
+  LossRule loss_;
   Region remote_;
   std::vector<std::byte> local_;
   std::vector<uint32_t> tickets_;  // of the operation that is under way

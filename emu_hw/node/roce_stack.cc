@@ -18,6 +18,7 @@ RoceStack::RoceStack(const Parameters& p, RequestWay way, EmulatedHost& here, Em
       there_(there),
       contexts_here_(here.node.kernel(), here.fidelity, roce_contexts(p)),
       contexts_there_(there.node.kernel(), there.fidelity, roce_contexts(p)),
+      loss_(here.node.kernel(), p, here.fidelity, here.node.number, p.nic_cycles_roce, p.gbn_flight),
       requests_(here.node, there.node),
       connections_(here, there, requests_.jfc, p.remote_jetties) {}
 
@@ -49,6 +50,7 @@ Task RoceStack::there_and_back(Operation& op) {
   requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await loss_.draw(op);
   co_await there_.nic.pipe(op, cycles, op.bytes_there());
   co_await contexts_there_.touch(op);
   if (reads_there(op)) {

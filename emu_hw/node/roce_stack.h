@@ -7,6 +7,7 @@
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/work_requests.h"
 #include "emu_hw/parts/context_cache.h"
+#include "emu_hw/rules/loss.h"
 #include "emu_hw/node/roce_connections.h"
 #include "emu_hw/node/stack.h"
 
@@ -30,6 +31,7 @@ class RoceStack final : public Stack {
   EmulatedHost& here_;
   EmulatedHost& there_;
   ContextCache contexts_here_, contexts_there_;
+  LossRule loss_;
   WorkRequests requests_;
   RoceConnections connections_;
 };

@@ -26,6 +26,7 @@ UrmaStack::UrmaStack(const Parameters& p, EmulatedHost& here, EmulatedHost& ther
       there_(there),
       contexts_here_(here.node.kernel(), here.fidelity, ub_contexts(p)),
       contexts_there_(there.node.kernel(), there.fidelity, ub_contexts(p)),
+      loss_(here.node.kernel(), p, here.fidelity, here.node.number, p.nic_cycles_urma, 1),
       requests_(here.node, there.node),
       ring_(WorkRequests::kDepth, work_bytes(WorkRequests::kDepth)),
       receivers_(there.node) {
@@ -60,6 +61,7 @@ Task UrmaStack::there_and_back(Operation& op) {
   requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await loss_.draw(op);
   co_await there_.nic.pipe(op, cycles_, op.bytes_there());
   co_await contexts_there_.touch(op);
   co_await there_.memory.cross_bus(op);

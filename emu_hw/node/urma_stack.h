@@ -13,6 +13,7 @@
 #include "emu_hw/node/stack.h"
 #include "emu_hw/node/work_requests.h"
 #include "emu_hw/parts/context_cache.h"
+#include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
@@ -31,6 +32,7 @@ class UrmaStack final : public Stack {
   EmulatedHost& here_;
   EmulatedHost& there_;
   ContextCache contexts_here_, contexts_there_;
+  LossRule loss_;
   WorkRequests requests_;
   SendRing ring_;
   Receivers receivers_;

@@ -17,10 +17,12 @@ struct Parameters {
 #define EMU_TIME(name, default_ps, meaning) Span name{default_ps};
 #define EMU_COUNT(name, default_value, most, unit, meaning) uint64_t name = default_value;
 #define EMU_RATE(name, default_gbps, meaning) uint64_t name = default_gbps;
+#define EMU_CHANCE(name, default_chance, meaning) double name = default_chance;
 #include "emu_hw/profiles/parameters.def"
 #undef EMU_TIME
 #undef EMU_COUNT
 #undef EMU_RATE
+#undef EMU_CHANCE
 };
 
 struct ParameterInfo {

@@ -199,5 +199,13 @@ TEST(TwoHosts, strict_order_costs_what_asks_for_it) {
   EXPECT_EQ(roce(without, RequestWay::kDma, Verb::kRead), 2186u);
 }
 
+TEST(TwoHosts, a_loss_costs_round_trips_by_rule) {
+  Parameters p;
+  p.loss_rate = 1;
+  EXPECT_EQ(load(p), 500u + 301);
+  EXPECT_EQ(urma(p, Verb::kRead), 757u + 512);
+  EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kRead), 2236u + 10016);
+}
+
 }  // namespace
 }  // namespace ub::emu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loss as the reference has it (rule.loss): each operation draws once, behind its way to the target. Who loses waits
+// for one more round trip of the wire (UB, selective acknowledgement), or for as many as the packets that Go-Back-N
+// sends again (RoCE). What goes again is never lost. The Core sees nothing of this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "emu_hw/kernel/random_stream.h"
+#include "emu_hw/parts/fidelity.h"
+#include "emu_hw/parts/operation.h"
+#include "emu_hw/profiles/parameters.h"
+
+namespace ub::emu {
+
+class LossRule {
+ public:
+  // Of the operations of one node. `cycles`: of a way through a NIC; `round_trips`: that a loss costs.
+  LossRule(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t node, uint64_t cycles, uint64_t round_trips)
+      : kernel_(kernel),
+        parameters_(p),
+        fidelity_(f),
+        cycles_(cycles),
+        round_trips_(round_trips),
+        random_(p.seed, "node " + std::to_string(node), "loss") {}
+
+  Charge draw(Operation& op) {
+    const bool is_lost = random_.chance(parameters_.loss_rate);
+    return {kernel_, op, "rule.loss", is_lost ? round_trip(op.bytes_there()) * round_trips_ : Span{}};
+  }
+
+ private:
+  Span round_trip(uint32_t bytes) const {
+    const Span pipes = fidelity_.delay(parameters_.nic_cycle * (2 * cycles_) * 2);
+    const Span serialization = fidelity_.delay({uint64_t{bytes} * 8 * 1000 / parameters_.link_bw});
+    return pipes + (parameters_.link_delay + serialization) * 2;
+  }
+
+  Kernel& kernel_;
+  const Parameters& parameters_;
+  const Fidelity fidelity_;
+  const uint64_t cycles_, round_trips_;
+  RandomStream random_;
+};
+
+}  // namespace ub::emu
