@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emu_hw/node/urma_stack.h"
 
-
 namespace ub::emu {
 namespace {
 

@@ -3,15 +3,13 @@
 // The CPU of a host: the user library, and building and finding of work requests and completions.
 #pragma once
 
-#include "emu_hw/parts/fidelity.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-class Cpu {
+class Cpu : public Part {
  public:
-  Cpu(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
+  using Part::Part;
 
   Charge post_lib(Operation& op) const { return take(op, "cpu.post_lib", parameters_.verb_post_lib); }
   Charge build(Operation& op) const { return take(op, "cpu.build", parameters_.wqe_construct); }
@@ -24,15 +22,6 @@ class Cpu {
   }
   // The kernel's part of a page fault.
   Charge take_fault(Operation& op, Span kernel) const { return take(op, "cpu.fault", kernel); }
-
- private:
-  Charge take(Operation& op, std::string_view part, Span span) const {
-    return {kernel_, op, part, fidelity_.delay(span)};
-  }
-
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
 };
 
 }  // namespace ub::emu

@@ -3,15 +3,13 @@
 // A NIC at the other end of PCIe: doorbells, and the NIC's reads and writes of memory.
 #pragma once
 
-#include "emu_hw/parts/fidelity.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-class Pcie {
+class Pcie : public Part {
  public:
-  Pcie(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
+  using Part::Part;
 
   Charge ring_doorbell(Operation& op) const { return take(op, "pcie.doorbell", parameters_.pcie_mmio_write); }
   Charge fetch_request(Operation& op) const { return take(op, "pcie.fetch", parameters_.pcie_dma_read); }
@@ -19,15 +17,6 @@ class Pcie {
   Charge write(Operation& op) const { return take(op, "pcie.write", parameters_.pcie_dma_write); }
   Charge land(Operation& op) const { return take(op, "pcie.land", parameters_.pcie_dma_write); }
   Charge write_completion(Operation& op) const { return take(op, "pcie.completion", parameters_.pcie_dma_write); }
-
- private:
-  Charge take(Operation& op, std::string_view part, Span span) const {
-    return {kernel_, op, part, fidelity_.delay(span)};
-  }
-
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
 };
 
 }  // namespace ub::emu

@@ -4,25 +4,18 @@
 // other jettys is served before, whether it sends or not.
 #pragma once
 
-#include "emu_hw/parts/fidelity.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-class PsnAllocator {
+class PsnAllocator : public Part {
  public:
-  PsnAllocator(Kernel& kernel, const Parameters& p, Fidelity f) : kernel_(kernel), parameters_(p), fidelity_(f) {}
+  using Part::Part;
 
   Charge allocate(Operation& op) const {
     const Span each = fidelity_.delay(parameters_.tp_psn_service);
     return {kernel_, op, "psn", each * (parameters_.jetties_per_tp - 1)};
   }
-
- private:
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
 };
 
 }  // namespace ub::emu
