@@ -1,127 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <toml++/toml.h>
-
 #include <algorithm>
 
 #include "emu_hw/experiment/experiment.h"
+#include "emu_hw/models/model.h"
 
 namespace ub::emu {
 namespace {
 
-constexpr std::string_view kKnown[] = {"id",     "title",  "class", "measure", "workload", "operations", "repeats",
-                                       "sweep", "values", "set",   "stacks",  "expected"};
-
-constexpr const char* kNamesOfKeys =
-    "id, title, class, measure, workload, operations, repeats, sweep, values, set, stacks, expected";
-
 class Reader {
  public:
-  Reader(std::string path, const toml::table& table) : path_(std::move(path)), table_(table) {}
+  Reader(const std::string& path, const Profiles& profiles) : file_(path), profiles_(profiles) {}
 
   Experiment read() const {
-    for (const auto& [key, value] : table_) {
-      if (std::find(std::begin(kKnown), std::end(kKnown), key.str()) == std::end(kKnown))
-        fail(key.str(), std::string("there is no such key; there are ") + kNamesOfKeys);
-    }
+    file_.expect_keys({"id", "title", "class", "not_reproducible", "paper", "model", "workload", "measure",
+                       "operations", "repeats", "sweep", "values", "set", "stacks", "series", "expected"});
     Experiment e;
-    e.path = path_;
-    e.id = text("id");
-    e.title = text("title");
-    e.judged_as = class_of(text("class"));
-    e.measure = measure_of(text("measure"));
-    e.workload = text("workload");
-    e.operations = count("operations", e.operations);
-    e.repeats = count("repeats", e.repeats);
-    e.sweep = text("sweep");
-    e.values = numbers("values", table_["values"].as_array());
-    if (e.values.empty()) fail("values", "a sweep needs at least one value");
-    if (const toml::table* set = table_of("set")) {
-      for (const auto& [key, value] : *set) {
-        const std::string name(key.str());
-        e.set[name] = number("set." + name, value);
-      }
-    }
+    e.path = file_.path();
+    e.id = file_.text("id");
+    e.title = file_.text("title");
+    e.paper = file_.text_or("paper", "");
+    e.not_reproducible = file_.text_or("not_reproducible", "");
+    if (!e.not_reproducible.empty()) return e;
+    e.judged_as = class_of(file_.text("class"));
+    e.model = file_.text_or("model", "two_node");
+    if (find_model(e.model) == nullptr)
+      file_.fail("model", "there is no " + e.model + "; there are " + names_of_models());
+    e.workload = file_.text_or("workload", "");
+    e.measure = file_.text("measure");
+    e.repeats = repeats();
+    e.sweep = file_.text("sweep");
+    e.values = file_.numbers("values");
+    if (e.values.empty()) file_.fail("values", "a sweep needs at least one value");
     read_series(e);
-    if (e.set.contains(e.sweep)) fail("set." + e.sweep, "is what is swept");
     return e;
   }
 
  private:
-  [[noreturn]] void fail(std::string_view key, const std::string& why) const {
-    throw BadExperiment(path_ + ": " + std::string(key) + ": " + why);
-  }
-  std::string text(std::string_view key) const {
-    const auto value = table_[key].value<std::string>();
-    if (!value) fail(key, "is missing, or no text in quotation marks");
-    return *value;
-  }
-  uint64_t count(std::string_view key, uint64_t otherwise) const {
-    if (!table_[key]) return otherwise;
-    const auto value = table_[key].value_exact<int64_t>();
-    if (!value || *value < 1) fail(key, "give a whole number, at least 1");
-    return static_cast<uint64_t>(*value);
-  }
-  double number(std::string_view key, const toml::node& node) const {
-    const auto value = node.value<double>();
-    if (!value) fail(key, "is no number");
-    return *value;
-  }
-  std::vector<double> numbers(std::string_view key, const toml::array* array) const {
-    if (array == nullptr) fail(key, "is missing, or no list of numbers");
-    std::vector<double> all;
-    for (const toml::node& node : *array) all.push_back(number(key, node));
-    return all;
-  }
   Class class_of(const std::string& name) const {
     for (Class each : {Class::kExact, Class::kRandom, Class::kShape, Class::kFormula})
       if (name == std::string(1, static_cast<char>(each))) return each;
-    fail("class", "is X, R, S or F, not " + name);
+    file_.fail("class", "is X, R, S or F, not " + name);
   }
-  Measure measure_of(const std::string& name) const {
-    if (name == "mean_ns") return Measure::kMeanNs;
-    if (name == "mops") return Measure::kMops;
-    fail("measure", "is mean_ns or mops, not " + name);
+  uint64_t repeats() const {
+    if (!file_.has("repeats")) return 1;
+    const double count = file_.number("repeats");
+    if (!(count >= 1 && count <= 1000) || count != static_cast<double>(static_cast<uint64_t>(count)))
+      file_.fail("repeats", "give a whole number from 1 to 1000");
+    return static_cast<uint64_t>(count);
   }
-  // Those of `stacks` in their order; data by the name of the stack.
+  // What all series have: [set], and `operations`, which is a parameter in a place of its own.
+  Settings common() const {
+    Settings set = file_.settings("set");
+    if (file_.has("operations")) set["operations"] = text_of(file_.number("operations"));
+    return set;
+  }
+  // Those of `stacks`, in their order.
   void read_series(Experiment& e) const {
-    const toml::array* stacks = table_["stacks"].as_array();
-    if (stacks == nullptr || stacks->empty()) fail("stacks", "name at least one stack");
-    const toml::table* expected = table_of("expected");
-    for (const toml::node& node : *stacks) {
-      Series series{node.value_or(std::string()), {}};
-      const bool has_data = expected != nullptr && expected->contains(series.stack);
-      if (has_data) series.expected = numbers("expected." + series.stack, (*expected)[series.stack].as_array());
-      if (has_data && series.expected.size() != e.values.size())
-        fail("expected." + series.stack, "has " + std::to_string(series.expected.size()) + " numbers for " +
-                                             std::to_string(e.values.size()) + " values");
-      e.series.push_back(std::move(series));
-    }
-    if (expected == nullptr) return;
-    for (const auto& [stack, data] : *expected) {
-      const auto is_it = [&, name = stack.str()](const Series& series) { return series.stack == name; };
-      if (std::none_of(e.series.begin(), e.series.end(), is_it))
-        fail("expected." + std::string(stack.str()), "this stack is not among `stacks`");
+    const Settings common_set = common();
+    if (common_set.contains(e.sweep)) file_.fail("set." + e.sweep, "is what is swept");
+    for (const std::string& name : file_.texts("stacks")) e.series.push_back(series_of(e, name, common_set));
+    if (e.series.empty()) file_.fail("stacks", "name at least one");
+    for (const char* key : {"series", "expected"}) expect_known(e, key);
+    for (const Series& series : e.series) {
+      if (!series.beside.empty() && !has(e, series.beside))
+        file_.fail("series." + series.name + ".beside", "there is no " + series.beside + " among `stacks`");
     }
   }
-  const toml::table* table_of(std::string_view key) const {
-    if (table_[key] && table_[key].as_table() == nullptr) fail(key, "is no table: write [" + std::string(key) + "]");
-    return table_[key].as_table();
+  Series series_of(const Experiment& e, const std::string& name, const Settings& common_set) const {
+    Series series;
+    series.name = series.stack = name;
+    std::string profile = name;
+    Settings own;
+    if (const toml::table* table = own_table(name)) {
+      const std::string key = "series." + name;
+      file_.expect_keys(*table, key,
+                        {"profile", "set", "within", "within_percent", "decided_by", "beside", "explanation"});
+      profile = table->at_path("profile").value_or(name);
+      if (table->contains("profile") && !profiles_.contains(profile)) no_profile(key + ".profile", profile);
+      own = file_.settings(key + ".set", (*table)["set"].as_table());
+      series.within = (*table)["within"].value<double>();
+      series.within_percent = (*table)["within_percent"].value<double>();
+      series.decided_by = (*table)["decided_by"].value_or(std::string());
+      series.beside = (*table)["beside"].value_or(std::string());
+      series.explanation = (*table)["explanation"].value_or(std::string());
+      if (!series.beside.empty() && series.explanation.empty())
+        file_.fail(key + ".explanation", "say what makes it differ from " + series.beside);
+    }
+    if (const auto found = profiles_.find(profile); found != profiles_.end()) {
+      series.stack = found->second.stack;
+      series.set = found->second.set;
+    }
+    for (const Settings* settings : {&common_set, static_cast<const Settings*>(&own)})
+      for (const auto& [parameter, text] : *settings) series.set[parameter] = text;
+    if (own.contains(e.sweep)) file_.fail("series." + name + ".set." + e.sweep, "is what is swept");
+    read_expected(e, series);
+    return series;
+  }
+  void read_expected(const Experiment& e, Series& series) const {
+    const toml::table* expected = file_.table("expected");
+    if (expected == nullptr || !expected->contains(series.name)) return;
+    const std::string key = "expected." + series.name;
+    series.expected = file_.numbers(key, (*expected)[series.name].node());
+    if (series.expected.size() != e.values.size())
+      file_.fail(key, "has " + std::to_string(series.expected.size()) + " numbers for " +
+                          std::to_string(e.values.size()) + " values");
+  }
+  const toml::table* own_table(const std::string& name) const {
+    const toml::table* all = file_.table("series");
+    if (all == nullptr || !all->contains(name)) return nullptr;
+    const toml::table* table = (*all)[name].as_table();
+    if (table == nullptr) file_.fail("series." + name, "is no table: write [series." + name + "]");
+    return table;
+  }
+  void expect_known(const Experiment& e, const std::string& key) const {
+    const toml::table* table = file_.table(key);
+    if (table == nullptr) return;
+    for (const auto& [name, value] : *table)
+      if (!has(e, std::string(name.str()))) file_.fail(key + "." + std::string(name.str()), "is not among `stacks`");
+  }
+  static bool has(const Experiment& e, const std::string& name) {
+    return std::any_of(e.series.begin(), e.series.end(), [&](const Series& series) { return series.name == name; });
+  }
+  [[noreturn]] void no_profile(const std::string& key, const std::string& name) const {
+    std::string names;
+    for (const auto& [each, profile] : profiles_) names += " " + each;
+    file_.fail(key, "there is no " + name + "; there are" + names);
   }
 
-  const std::string path_;
-  const toml::table& table_;
+  const TomlFile file_;
+  const Profiles& profiles_;
 };
 
 }  // namespace
 
-Experiment read_experiment(const std::string& path) {
-  try {
-    const toml::table table = toml::parse_file(path);
-    return Reader(path, table).read();
-  } catch (const toml::parse_error& error) {
-    const toml::source_position at = error.source().begin;
-    throw BadExperiment(path + ":" + std::to_string(at.line) + ": " + std::string(error.description()));
-  }
+Experiment read_experiment(const std::string& path, const Profiles& profiles) { return Reader(path, profiles).read(); }
+
+std::vector<Experiment> read_experiments(const std::string& directory, const Profiles& profiles) {
+  std::vector<Experiment> all;
+  for (const std::filesystem::path& path : toml_files_of(directory)) all.push_back(read_experiment(path, profiles));
+  return all;
 }
 
 }  // namespace ub::emu

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ub::emu {
 
-double allowed_difference(Class judged_as, double expected) {
-  switch (judged_as) {
+double allowed_difference(const Experiment& e, const Series& series, double expected) {
+  if (series.within) return *series.within;
+  if (series.within_percent) return *series.within_percent / 100 * std::abs(expected);
+  switch (e.judged_as) {
     case Class::kExact:
-      return std::max(3.0, 0.01 * expected);
+      return std::max(e.measure.ends_with("_ns") ? 3.0 : 0.0, 0.01 * expected);
     case Class::kRandom:
       return 0.06 * expected;
     case Class::kShape:
@@ -24,23 +27,45 @@ std::string_view name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::kInClass:
       return "in class";
+    case Verdict::kExplained:
+      return "explained";
     case Verdict::kOutOfClass:
       return "OUT OF CLASS";
     case Verdict::kNoData:
       return "no data";
+    case Verdict::kBeside:
+      return "beside";
+    case Verdict::kNotReproducible:
+      return "not here";
     case Verdict::kInvalid:
       return "INVALID";
   }
   return "?";
 }
 
-Verdict judge(Class judged_as, const std::vector<double>& expected, const std::vector<double>& measured) {
-  if (expected.empty()) return Verdict::kNoData;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(measured[i] - expected[i]);
-    if (!(difference <= allowed_difference(judged_as, expected[i]))) return Verdict::kOutOfClass;  // or it is no number
+namespace {
+
+double worst_of(const Experiment& e, const Series& series, const std::vector<double>& measured) {
+  double worst = 0;
+  for (size_t i = 0; i < series.expected.size(); ++i) {
+    const double difference = std::abs(measured[i] - series.expected[i]);
+    if (difference == 0) continue;
+    worst = std::max(worst, difference / allowed_difference(e, series, series.expected[i]));
   }
-  return Verdict::kInClass;
+  return worst;
+}
+
+}  // namespace
+
+Judgement judge(const Experiment& e, const Series& series, const std::vector<double>& measured) {
+  if (std::any_of(measured.begin(), measured.end(), [](double each) { return std::isnan(each); }))
+    return {Verdict::kInvalid};
+  if (!series.beside.empty()) return {Verdict::kBeside};
+  if (series.expected.empty()) return {Verdict::kNoData};
+  const double worst = worst_of(e, series, measured);
+  if (worst <= 1) return {Verdict::kInClass, worst};
+  const bool may_be_explained = e.judged_as == Class::kRandom || e.judged_as == Class::kShape;
+  return {may_be_explained && !series.explanation.empty() ? Verdict::kExplained : Verdict::kOutOfClass, worst};
 }
 
 }  // namespace ub::emu

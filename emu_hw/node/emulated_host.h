@@ -3,8 +3,6 @@
 // A host of the lumped fidelities: a CPU, memory, a NIC with its engine, a link, and the Core.
 #pragma once
 
-#include <string>
-
 #include "emu_hw/node/node.h"
 #include "emu_hw/parts/cpu.h"
 #include "emu_hw/parts/link.h"
@@ -18,17 +16,17 @@ namespace ub::emu {
 
 struct EmulatedHost {
   EmulatedHost(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t number)
-      : fidelity(f),
-        cpu(kernel, p, f),
-        memory(kernel, p, f),
-        pcie(kernel, p, f),
-        gate(kernel, p, f),
-        psn(kernel, p, f),
-        nic(kernel, p, f, "node " + std::to_string(number)),
-        link(kernel, p, f),
+      : site{kernel, p, f, number},
+        cpu(site),
+        memory(site),
+        pcie(site),
+        gate(site),
+        psn(site),
+        nic(site),
+        link(site),
         node(kernel, number, plain_config(number, 1), p.link_delay) {}
 
-  const Fidelity fidelity;
+  const Site site;
   Cpu cpu;
   Memory memory;
   Pcie pcie;

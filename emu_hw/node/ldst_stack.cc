@@ -17,15 +17,14 @@ bypass::Requester<CoreHost>& requester_of(Node& node) {
 
 }  // namespace
 
-LdstStack::LdstStack(const Parameters& parameters, CachePolicy policy, EmulatedHost& here, EmulatedHost& there,
-                     size_t memory_bytes)
+LdstStack::LdstStack(const Parameters& parameters, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes)
     : cycles_(parameters.nic_cycles_ldst),
       here_(here),
       there_(there),
-      cache_(here.node.kernel(), parameters, here.fidelity, policy),
-      contexts_here_(here.node.kernel(), here.fidelity, ub_contexts(parameters)),
-      contexts_there_(there.node.kernel(), there.fidelity, ub_contexts(parameters)),
-      loss_(here.node.kernel(), parameters, here.fidelity, here.node.number, cycles_, 1),
+      cache_(here.site),
+      contexts_here_(here.site, ub_contexts(parameters)),
+      contexts_there_(there.site, ub_contexts(parameters)),
+      loss_(here.site, cycles_, 1),
       remote_(there.node, memory_bytes),
       target_(here.node.add_target(there.node, ObjectKind::kJetty, kAnyId)) {}
 

@@ -18,7 +18,7 @@ namespace ub::emu {
 class LdstStack final : public Stack {
  public:
   // A handle at `here` for memory at `there`. The hosts are joined by a link that carries TP bypass.
-  LdstStack(const Parameters&, CachePolicy, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes);
+  LdstStack(const Parameters&, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes);
   void open() override;
   Task run(Operation& op) override;
 

@@ -124,7 +124,7 @@ Train Node::deliver(const Train& train) {
 }
 
 Train Node::take_answer(Operation& op) {
-  op.ledger.charge("core", kernel_.now());
+  op.ledger.charge({"core", number}, kernel_.now());
   return std::exchange(answer_, {});
 }
 

@@ -11,19 +11,18 @@ bool reads_there(const Operation& op) {
 
 }  // namespace
 
-RoceStack::RoceStack(const Parameters& p, RequestWay way, EmulatedHost& here, EmulatedHost& there)
+RoceStack::RoceStack(const Parameters& p, EmulatedHost& here, EmulatedHost& there)
     : parameters_(p),
-      way_(way),
       here_(here),
       there_(there),
-      contexts_here_(here.node.kernel(), here.fidelity, roce_contexts(p)),
-      contexts_there_(there.node.kernel(), there.fidelity, roce_contexts(p)),
-      loss_(here.node.kernel(), p, here.fidelity, here.node.number, p.nic_cycles_roce, p.gbn_flight),
+      contexts_here_(here.site, roce_contexts(p)),
+      contexts_there_(there.site, roce_contexts(p)),
+      loss_(here.site, p.nic_cycles_roce, p.gbn_flight),
       requests_(here.node, there.node),
       connections_(here, there, requests_.jfc, p.remote_jetties) {}
 
 bool RoceStack::is_fetched(const Operation& op) const {
-  return way_ == RequestWay::kDma || op.bytes > parameters_.inline_limit;
+  return op.bytes > parameters_.inline_limit;
 }
 
 Task RoceStack::run(Operation& op) {

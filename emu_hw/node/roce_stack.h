@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoCE requests, step by step. The NIC sits behind PCIe. It takes a short request out of the doorbell itself
-// (BF, "BlueFlame"), or fetches it from memory (DMA).
+// RoCE requests, step by step. The NIC sits behind PCIe. It takes a request of up to `inline_limit` bytes out
+// of the doorbell itself (BF, "BlueFlame"), and fetches another one from memory (DMA).
 #pragma once
 
 #include "emu_hw/kernel/task.h"
@@ -13,12 +13,10 @@
 
 namespace ub::emu {
 
-enum class RequestWay : uint8_t { kBlueFlame, kDma };
-
 class RoceStack final : public Stack {
  public:
   // Connected queue pairs of the two hosts, which are joined: Parameters::remote_jetties of them.
-  RoceStack(const Parameters&, RequestWay, EmulatedHost& here, EmulatedHost& there);
+  RoceStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
 
   Task run(Operation& op) override;
 
@@ -27,7 +25,6 @@ class RoceStack final : public Stack {
   bool is_fetched(const Operation& op) const;
 
   const Parameters& parameters_;
-  const RequestWay way_;
   EmulatedHost& here_;
   EmulatedHost& there_;
   ContextCache contexts_here_, contexts_there_;

@@ -17,7 +17,7 @@ bool is_load_or_store(const Operation& op) { return op.verb == Verb::kLoad || op
 class UbStack final : public Stack {
  public:
   UbStack(const Parameters& p, EmulatedHost& here, EmulatedHost& there)
-      : loads_(p, CachePolicy::kWriteBack, here, there, kFarMemoryBytes), requests_(p, here, there) {}
+      : loads_(p, here, there, kFarMemoryBytes), requests_(p, here, there) {}
   void open() override { loads_.open(); }
   Task run(Operation& op) override { return is_load_or_store(op) ? loads_.run(op) : requests_.run(op); }
 
@@ -31,15 +31,11 @@ class UbStack final : public Stack {
 std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, EmulatedHost& here, EmulatedHost& there) {
   if (name == "ldst") return std::make_unique<UbStack>(p, here, there);
   if (name == "urma") return std::make_unique<UrmaStack>(p, here, there);
-  if (name == "bf") return std::make_unique<RoceStack>(p, RequestWay::kBlueFlame, here, there);
-  if (name == "dma") return std::make_unique<RoceStack>(p, RequestWay::kDma, here, there);
-  if (name == "iswap")
-    return std::make_unique<SwapStack>(p, SwapOptions{p.iswap_kernel_pf, p.iswap_prefetch_window}, here, there);
-  if (name == "fswap")
-    return std::make_unique<SwapStack>(p, SwapOptions{p.fswap_kernel_pf, p.fswap_prefetch_window}, here, there);
+  if (name == "roce") return std::make_unique<RoceStack>(p, here, there);
+  if (name == "swap") return std::make_unique<SwapStack>(p, here, there);
   return nullptr;
 }
 
-bool has_loads(std::string_view name) { return name == "ldst" || name == "iswap" || name == "fswap"; }
+bool has_loads(std::string_view name) { return name == "ldst" || name == "swap"; }
 
 }  // namespace ub::emu

@@ -24,8 +24,8 @@ class Stack {
   virtual Task run(Operation& op) = 0;
 };
 
-// ldst: loads and stores, with work requests for all other verbs; urma: work requests of UB; bf, dma: RoCE; iswap,
-// fswap: swapping over RoCE. Null: there is no stack of that name. The hosts are joined by a link with TP bypass.
+// ldst: loads and stores, with work requests for all other verbs; urma: work requests of UB; roce: those of RoCE; swap:
+// swapping over RoCE. Null: there is no stack of that name. The hosts are joined by a link with TP bypass.
 std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters&, EmulatedHost& here, EmulatedHost& there);
 // Does a program read by loads there? Else by READ.
 bool has_loads(std::string_view name);

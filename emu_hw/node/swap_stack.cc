@@ -5,9 +5,8 @@
 
 namespace ub::emu {
 
-SwapStack::SwapStack(const Parameters& p, const SwapOptions& options, EmulatedHost& here, EmulatedHost& there)
+SwapStack::SwapStack(const Parameters& p, EmulatedHost& here, EmulatedHost& there)
     : parameters_(p),
-      options_(options),
       here_(here),
       there_(there),
       requests_(here.node, there.node),
@@ -20,13 +19,13 @@ Task SwapStack::run(Operation& op) {
   LumpedNic::Pass pass = co_await here_.nic.enter(op);
   const uint64_t page = op.place / parameters_.page_size;
   if (!resident_.touch(page)) {
-    const auto bytes = static_cast<uint32_t>(parameters_.page_size * options_.pages_of_a_fault);
+    const auto bytes = static_cast<uint32_t>(parameters_.page_size * parameters_.prefetch_window);
     Operation read(op.number, op.node, Verb::kRead, bytes, op.ledger.end());
     read.place = page * parameters_.page_size;
-    co_await here_.cpu.take_fault(op, options_.kernel_fault);
+    co_await here_.cpu.take_fault(op, parameters_.kernel_pf);
     Task task = read_pages(op, read);
     co_await task;
-    for (uint64_t i = 0; i < options_.pages_of_a_fault; ++i) resident_.insert(page + i);
+    for (uint64_t i = 0; i < parameters_.prefetch_window; ++i) resident_.insert(page + i);
   }
   co_await here_.memory.access_local(op);
 }

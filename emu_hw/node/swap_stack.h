@@ -11,15 +11,9 @@
 
 namespace ub::emu {
 
-// What differs between the two systems.
-struct SwapOptions {
-  Span kernel_fault;
-  uint64_t pages_of_a_fault;
-};
-
 class SwapStack final : public Stack {
  public:
-  SwapStack(const Parameters&, const SwapOptions&, EmulatedHost& here, EmulatedHost& there);
+  SwapStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
 
   Task run(Operation& op) override;
 
@@ -27,7 +21,6 @@ class SwapStack final : public Stack {
   Task read_pages(Operation& op, Operation& read);
 
   const Parameters& parameters_;
-  const SwapOptions options_;
   EmulatedHost& here_;
   EmulatedHost& there_;
   WorkRequests requests_;

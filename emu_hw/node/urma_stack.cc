@@ -23,9 +23,9 @@ UrmaStack::UrmaStack(const Parameters& p, EmulatedHost& here, EmulatedHost& ther
     : cycles_(p.nic_cycles_urma),
       here_(here),
       there_(there),
-      contexts_here_(here.node.kernel(), here.fidelity, ub_contexts(p)),
-      contexts_there_(there.node.kernel(), there.fidelity, ub_contexts(p)),
-      loss_(here.node.kernel(), p, here.fidelity, here.node.number, p.nic_cycles_urma, 1),
+      contexts_here_(here.site, ub_contexts(p)),
+      contexts_there_(there.site, ub_contexts(p)),
+      loss_(here.site, p.nic_cycles_urma, 1),
       requests_(here.node, there.node),
       ring_(WorkRequests::kDepth, work_bytes(WorkRequests::kDepth)),
       receivers_(there.node) {

@@ -7,19 +7,14 @@
 
 #include <cstdint>
 
-#include "emu_hw/parts/fidelity.h"
 #include "emu_hw/parts/lru_set.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-enum class CachePolicy : uint8_t { kWriteBack, kWriteThrough, kUncached };
-
-class Cache {
+class Cache : public Part {
  public:
-  Cache(Kernel& kernel, const Parameters& p, Fidelity f, CachePolicy policy)
-      : kernel_(kernel), parameters_(p), fidelity_(f), policy_(policy), l1_(p.l1_lines), l2_(p.l2_lines) {}
+  explicit Cache(const Site& site) : Part(site), l1_(parameters_.l1_lines), l2_(parameters_.l2_lines) {}
 
   struct Answer {
     Span takes;
@@ -27,9 +22,10 @@ class Cache {
   };
   Answer ask(uint64_t address, Verb verb) {
     const uint64_t line = address / kLineBytes;
-    if (policy_ == CachePolicy::kUncached) return {parameters_.local_dram, false};
+    if (parameters_.cache_policy == CachePolicy::kUncached) return {parameters_.local_dram, false};
     if (l1_.touch(line)) {
-      if (policy_ == CachePolicy::kWriteThrough && verb == Verb::kStore) return {parameters_.llc, false};
+      const bool goes_on = parameters_.cache_policy == CachePolicy::kWriteThrough && verb == Verb::kStore;
+      if (goes_on) return {parameters_.llc, false};
       return {parameters_.l1, true};
     }
     const bool is_in_l2 = l2_.touch(line);
@@ -38,16 +34,12 @@ class Cache {
     return is_in_l2 ? Answer{parameters_.l2, true} : Answer{parameters_.local_dram, false};
   }
   Charge take(Operation& op, const Answer& answer) const {
-    return {kernel_, op, answer.is_hit ? "cache.hit" : "cache.miss", fidelity_.delay(answer.takes)};
+    return Part::take(op, answer.is_hit ? "cache.hit" : "cache.miss", answer.takes);
   }
 
  private:
   static constexpr uint64_t kLineBytes = 64;
 
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
-  const CachePolicy policy_;
   LruSet l1_, l2_;
 };
 

@@ -10,10 +10,8 @@
 
 #include <cstdint>
 
-#include "emu_hw/parts/fidelity.h"
 #include "emu_hw/parts/lru_set.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
@@ -31,11 +29,10 @@ inline ContextNeeds roce_contexts(const Parameters& p) {
   return {p.roce_qp_cache, p.active_connections * p.active_connections * p.remote_jetties, p.pcie_dma_read};
 }
 
-class ContextCache {
+class ContextCache : public Part {
  public:
   // All contexts have been used once.
-  ContextCache(Kernel& kernel, Fidelity f, const ContextNeeds& needs)
-      : kernel_(kernel), fidelity_(f), needs_(needs), present_(needs.capacity) {
+  ContextCache(const Site& site, const ContextNeeds& needs) : Part(site), needs_(needs), present_(needs.capacity) {
     const uint64_t first = needs.population > needs.capacity ? needs.population - needs.capacity : 0;
     for (uint64_t i = first; i < needs.population; ++i) present_.insert(i);
   }
@@ -44,12 +41,10 @@ class ContextCache {
     const uint64_t name = next_++ % needs_.population;
     const bool is_there = present_.touch(name);
     if (!is_there) present_.insert(name);
-    return {kernel_, op, "contexts", is_there ? Span{} : fidelity_.delay(needs_.refetch)};
+    return take(op, "contexts", is_there ? Span{} : needs_.refetch);
   }
 
  private:
-  Kernel& kernel_;
-  const Fidelity fidelity_;
   const ContextNeeds needs_;
   LruSet present_;
   uint64_t next_ = 0;

@@ -5,6 +5,7 @@
 // the next one is too long.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,16 +16,20 @@ namespace ub::emu {
 
 class Ledger {
  public:
-  struct Line {
+  struct Name {
     std::string_view part;  // a literal
+    uint32_t host;          // where; for a link, who sends
+  };
+  struct Line {
+    Name name;
     Time until;
   };
 
   explicit Ledger(Time start) : start_(start) {}
 
   // From the end of the former line until now.
-  void charge(std::string_view part, Time now) {
-    if (now != end()) lines_.push_back({part, now});
+  void charge(const Name& name, Time now) {
+    if (now != end()) lines_.push_back({name, now});
   }
 
   Time start() const { return start_; }
@@ -32,7 +37,8 @@ class Ledger {
   const std::vector<Line>& lines() const { return lines_; }
   Span span_of(size_t line) const { return lines_[line].until - (line == 0 ? start_ : lines_[line - 1].until); }
   // "bus 30, pipe 80, ...", in nanoseconds.
-  std::string text() const;
+  std::string text() const { return text_of(start_, lines_); }
+  static std::string text_of(Time start, const std::vector<Line>& lines);
 
  private:
   Time start_;

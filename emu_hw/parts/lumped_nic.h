@@ -8,16 +8,14 @@
 #include <string>
 #include <utility>
 
-#include "emu_hw/parts/fidelity.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-class LumpedNic {
+class LumpedNic : public Part {
  public:
-  LumpedNic(Kernel& kernel, const Parameters& p, Fidelity f, std::string name)
-      : kernel_(kernel), parameters_(p), fidelity_(f), engine_(kernel, "the engine of " + std::move(name)) {}
+  explicit LumpedNic(const Site& site)
+      : Part(site), engine_(kernel_, "the engine of node " + std::to_string(site.host)) {}
 
   // While it lives, the engine is this operation's.
   class [[nodiscard]] Pass {
@@ -53,12 +51,12 @@ class LumpedNic {
 
   // One way through the NIC.
   Charge pipe(Operation& op, uint64_t cycles, uint32_t bytes) const {
-    return {kernel_, op, "nic.pipe", fidelity_.delay(parameters_.nic_cycle * (cycles + more_flits(bytes)))};
+    return Part::take(op, "nic.pipe", parameters_.nic_cycle * (cycles + more_flits(bytes)));
   }
 
   // It tells a receiver of a message.
   Charge notify(Operation& op) const {
-    return {kernel_, op, "nic.notify", fidelity_.delay(parameters_.nic_cycle * parameters_.notify_cycles)};
+    return Part::take(op, "nic.notify", parameters_.nic_cycle * parameters_.notify_cycles);
   }
 
  private:
@@ -67,7 +65,7 @@ class LumpedNic {
     return (bytes + parameters_.flit - 1) / parameters_.flit - 1;
   }
   void take(Operation& op) {
-    op.ledger.charge("nic.queue", kernel_.now());
+    op.ledger.charge({"nic.queue", host_}, kernel_.now());
     holder_ = &op;
     engine_.set_holder(holder_);
   }
@@ -82,9 +80,6 @@ class LumpedNic {
     engine_.set_holder(nullptr);
   }
 
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
   WaitList engine_;
   const Operation* holder_ = nullptr;
 };

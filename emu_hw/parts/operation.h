@@ -48,18 +48,18 @@ class Operation final : public Named {
 // Takes that time of an operation and writes it down. Parts return it, so their use reads `co_await bus.cross(op)`.
 class [[nodiscard]] Charge {
  public:
-  Charge(Kernel& kernel, Operation& op, std::string_view part, Span span)
-      : kernel_(kernel), op_(op), part_(part), span_(span) {}
+  Charge(Kernel& kernel, Operation& op, const Ledger::Name& name, Span span)
+      : kernel_(kernel), op_(op), name_(name), span_(span) {}
   bool await_ready() const noexcept { return span_.ps == 0; }
   void await_suspend(std::coroutine_handle<> handle) const {
-    kernel_.push_after(span_, event_of(handle), part_.data());
+    kernel_.push_after(span_, event_of(handle), name_.part.data());
   }
-  void await_resume() const { op_.ledger.charge(part_, kernel_.now()); }
+  void await_resume() const { op_.ledger.charge(name_, kernel_.now()); }
 
  private:
   Kernel& kernel_;
   Operation& op_;
-  const std::string_view part_;
+  const Ledger::Name name_;
   const Span span_;
 };
 

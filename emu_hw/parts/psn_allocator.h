@@ -14,7 +14,7 @@ class PsnAllocator : public Part {
 
   Charge allocate(Operation& op) const {
     const Span each = fidelity_.delay(parameters_.tp_psn_service);
-    return {kernel_, op, "psn", each * (parameters_.jetties_per_tp - 1)};
+    return wait(op, "psn", each * (parameters_.jetties_per_tp - 1));
   }
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of all parameters of a run (parameters.def). Plain data; a profile or the command line changes members by
-// their names.
+// The values of all parameters of a run (parameters.def). Plain data; a profile, an experiment or the command line
+// changes members by their names.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,27 +14,37 @@
 
 namespace ub::emu {
 
+enum class CachePolicy : uint8_t { kWriteBack, kWriteThrough, kUncached };
+
 struct Parameters {
 #define EMU_TIME(name, default_ps, meaning) Span name{default_ps};
-#define EMU_COUNT(name, default_value, most, unit, meaning) uint64_t name = default_value;
-#define EMU_RATE(name, default_gbps, meaning) uint64_t name = default_gbps;
-#define EMU_CHANCE(name, default_chance, meaning) double name = default_chance;
+#define EMU_COUNT(name, default_value, least, most, unit, meaning) uint64_t name = default_value;
+#define EMU_NUMBER(name, default_value, least, most, unit, meaning) double name = default_value;
+#define EMU_CHOICE(name, type, default_value, words, meaning) type name = default_value;
 #include "emu_hw/profiles/parameters.def"
 #undef EMU_TIME
 #undef EMU_COUNT
-#undef EMU_RATE
-#undef EMU_CHANCE
+#undef EMU_NUMBER
+#undef EMU_CHOICE
 };
 
 struct ParameterInfo {
   const char* name;
-  const char* unit;
-  double default_value;
+  const char* unit;     // "": none
   const char* meaning;
+  const char* words;    // of a choice; else ""
+  std::string default_text;
 };
 const std::vector<ParameterInfo>& all_parameters();
 
-// In the unit of the parameter. Returns what is wrong, with the remedy; or "".
-std::string set_parameter(Parameters&, std::string_view name, double value);
+// Names with their texts, as a file or the command line has them.
+using Settings = std::map<std::string, std::string>;
+
+// `text`: a number in the unit of the parameter, or a number and its unit ("0.2 us", "4 KiB"), or a word of a choice.
+// Returns what is wrong, with the remedy; or "".
+std::string set_parameter(Parameters&, std::string_view name, std::string_view text);
+
+// As few digits as give the same number; a whole one without an exponent.
+std::string text_of(double number);
 
 }  // namespace ub::emu

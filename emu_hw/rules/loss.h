@@ -9,26 +9,22 @@
 #include <string>
 
 #include "emu_hw/kernel/random_stream.h"
-#include "emu_hw/parts/fidelity.h"
-#include "emu_hw/parts/operation.h"
-#include "emu_hw/profiles/parameters.h"
+#include "emu_hw/parts/part.h"
 
 namespace ub::emu {
 
-class LossRule {
+class LossRule : public Part {
  public:
   // Of the operations of one node. `cycles`: of a way through a NIC; `round_trips`: that a loss costs.
-  LossRule(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t node, uint64_t cycles, uint64_t round_trips)
-      : kernel_(kernel),
-        parameters_(p),
-        fidelity_(f),
+  LossRule(const Site& site, uint64_t cycles, uint64_t round_trips)
+      : Part(site),
         cycles_(cycles),
         round_trips_(round_trips),
-        random_(p.seed, "node " + std::to_string(node), "loss") {}
+        random_(site.parameters.seed, "node " + std::to_string(site.host), "loss") {}
 
   Charge draw(Operation& op) {
     const bool is_lost = random_.chance(parameters_.loss_rate);
-    return {kernel_, op, "rule.loss", is_lost ? round_trip(op.bytes_there()) * round_trips_ : Span{}};
+    return wait(op, "rule.loss", is_lost ? round_trip(op.bytes_there()) * round_trips_ : Span{});
   }
 
  private:
@@ -38,9 +34,6 @@ class LossRule {
     return pipes + (parameters_.link_delay + serialization) * 2;
   }
 
-  Kernel& kernel_;
-  const Parameters& parameters_;
-  const Fidelity fidelity_;
   const uint64_t cycles_, round_trips_;
   RandomStream random_;
 };

@@ -44,7 +44,7 @@ Task ClosedLoop::carry_out(uint64_t number) {
   co_await task;
   if (op.ledger.end() != kernel_.now()) throw std::logic_error(op.name() + ": its ledger is not its latency");
   samples_.push_back({op.ledger.start(), kernel_.now()});
-  if (first_ledger_.empty()) first_ledger_ = op.ledger.text();
+  if (!first_ledger_) first_ledger_ = op.ledger;
   kernel_.end_operation();
   --in_flight_;
   if (!room_.empty()) room_.let_in_next();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ class ClosedLoop {
   void start(uint64_t operations);
 
   const std::vector<Sample>& samples() const { return samples_; }  // in the order of their ends
-  const std::string& first_ledger() const { return first_ledger_; }
+  // Of the operation that ended first; none before that.
+  const std::optional<Ledger>& first_ledger() const { return first_ledger_; }
 
  private:
   class Program final : public Named {
@@ -49,7 +51,7 @@ class ClosedLoop {
   Program program_;
   WaitList room_;
   std::vector<Sample> samples_;
-  std::string first_ledger_;
+  std::optional<Ledger> first_ledger_;
 };
 
 }  // namespace ub::emu

@@ -14,56 +14,62 @@ constexpr uint64_t kLine = 64, kPage = 4096;
 constexpr uint64_t kHotLines = 32;
 constexpr uint64_t kFirstPage = kPage;  // the hot lines lie before it
 
-Verb reading(const WorkloadOptions& o) { return o.loads ? Verb::kLoad : Verb::kRead; }
+Verb reading(bool loads) { return loads ? Verb::kLoad : Verb::kRead; }
 
 // To one of a few hot lines, or to a line of the next page.
 class PointerChase final : public Workload {
  public:
-  explicit PointerChase(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "hops") {}
+  PointerChase(const Parameters& p, bool loads)
+      : payload_(static_cast<uint32_t>(p.payload)),
+        locality_(p.locality),
+        verb_(reading(loads)),
+        random_(p.seed, "program", "hops") {}
   Step next(uint64_t number) override {
-    const bool is_hot = random_.chance(options_.locality / 100);
+    const bool is_hot = random_.chance(locality_ / 100);
     const uint64_t place = is_hot ? random_.below(kHotLines) * kLine
                                   : kFirstPage + number * kPage + random_.below(kPage / kLine) * kLine;
-    return {reading(options_), options_.payload, place};
+    return {verb_, payload_, place};
   }
 
  private:
-  const WorkloadOptions options_;
+  const uint32_t payload_;
+  const double locality_;
+  const Verb verb_;
   RandomStream random_;
 };
 
 // A quarter writes eight bytes, the rest reads lines.
 class GraphWalk final : public Workload {
  public:
-  explicit GraphWalk(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "vertices") {}
+  GraphWalk(const Parameters& p, bool loads) : verb_(reading(loads)), random_(p.seed, "program", "vertices") {}
   Step next(uint64_t number) override {
     const uint64_t place = random_.below(kLines) * kLine;
     if (number % 4 == 0) return {Verb::kWrite, 8, place};
-    return {reading(options_), kLine, place};
+    return {verb_, kLine, place};
   }
 
  private:
   static constexpr uint64_t kLines = 4096;
-  const WorkloadOptions options_;
+  const Verb verb_;
   RandomStream random_;
 };
 
 // Lines by rank: the k-th is read as often as 1 / k^alpha says.
 class ZipfRead final : public Workload {
  public:
-  explicit ZipfRead(const WorkloadOptions& o) : options_(o), random_(o.seed, "program", "keys") {
+  ZipfRead(const Parameters& p, bool loads) : verb_(reading(loads)), random_(p.seed, "program", "keys") {
     double sum = 0;
-    for (uint64_t rank = 1; rank <= o.zipf_keys; ++rank)
-      up_to_.push_back(sum += std::pow(static_cast<double>(rank), -o.zipf_alpha));
+    for (uint64_t rank = 1; rank <= p.zipf_keys; ++rank)
+      up_to_.push_back(sum += std::pow(static_cast<double>(rank), -p.zipf_alpha));
   }
   Step next(uint64_t) override {
     const double drawn = random_.uniform() * up_to_.back();
     const auto key = std::upper_bound(up_to_.begin(), up_to_.end() - 1, drawn) - up_to_.begin();
-    return {reading(options_), kLine, static_cast<uint64_t>(key) * kLine};
+    return {verb_, kLine, static_cast<uint64_t>(key) * kLine};
   }
 
  private:
-  const WorkloadOptions options_;
+  const Verb verb_;
   RandomStream random_;
   std::vector<double> up_to_;  // how often the keys up to this one are read, not normalised
 };
@@ -82,13 +88,14 @@ std::unique_ptr<Workload> plain(std::function<Step(uint64_t)> step) { return std
 
 }  // namespace
 
-std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters& p, const WorkloadOptions& o) {
-  const uint32_t bytes = o.payload;
-  if (name == "pointer_chase") return std::make_unique<PointerChase>(o);
-  if (name == "zipf_read") return std::make_unique<ZipfRead>(o);
-  if (name == "scan") return plain([=](uint64_t n) { return Step{reading(o), kLine, n * kLine}; });
-  if (name == "graph_walk") return std::make_unique<GraphWalk>(o);
-  if (name == "bulk_read") return plain([=](uint64_t n) { return Step{reading(o), bytes, n * bytes}; });
+std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters& p, bool loads) {
+  const auto bytes = static_cast<uint32_t>(p.payload);
+  const Verb read = reading(loads);
+  if (name == "pointer_chase") return std::make_unique<PointerChase>(p, loads);
+  if (name == "zipf_read") return std::make_unique<ZipfRead>(p, loads);
+  if (name == "scan") return plain([=](uint64_t n) { return Step{read, kLine, n * kLine}; });
+  if (name == "graph_walk") return std::make_unique<GraphWalk>(p, loads);
+  if (name == "bulk_read") return plain([=](uint64_t n) { return Step{read, bytes, n * bytes}; });
   if (name == "bulk_write") return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes}; });
   if (name == "fetch_add") return plain([](uint64_t) { return Step{Verb::kFetchAdd, 8}; });
   if (name == "compare_swap") return plain([](uint64_t) { return Step{Verb::kCompareSwap, 8}; });
@@ -97,7 +104,8 @@ std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&
     return plain([=](uint64_t n) { return Step{Verb::kSend, bytes, 0, false, static_cast<uint32_t>(n % receivers)}; });
   }
   if (name == "mixed_order") {
-    return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes, n % 100 < o.strict}; });
+    const uint64_t strict = p.strict;
+    return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes, n % 100 < strict}; });
   }
   return nullptr;
 }

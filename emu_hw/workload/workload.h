@@ -20,16 +20,6 @@ struct Step {
   uint32_t receiver = 0;
 };
 
-struct WorkloadOptions {
-  uint32_t payload = 64;  // bytes
-  bool loads = false;     // by loads and stores where the stack has them, else by READ and WRITE
-  double locality = 0;    // pointer chase: how many of 100 hops go to a hot line
-  uint32_t strict = 0;    // mixed order: how many of 100 operations are strict
-  uint64_t zipf_keys = 65536;
-  double zipf_alpha = 0.99;
-  uint64_t seed = 1;
-};
-
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -38,7 +28,7 @@ class Workload {
 };
 
 // pointer_chase, bulk_read, bulk_write, send, fetch_add, compare_swap, graph_walk, mixed_order, zipf_read, scan. Null:
-// there is none of that name.
-std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&, const WorkloadOptions&);
+// there is none of that name. `loads`: it reads by loads where the others have READ (has_loads()).
+std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&, bool loads);
 
 }  // namespace ub::emu

@@ -11,14 +11,14 @@ namespace ub::emu {
 namespace {
 
 struct Looped {
-  Looped(const char* stack_name, const char* workload_name, uint32_t in_flight, const WorkloadOptions& o = {},
-      uint64_t operations = 200)
-      : stack(make_stack(stack_name, hosts.parameters, hosts.here, hosts.there)),
-        workload(make_workload(workload_name, hosts.parameters, o)),
+  Looped(const char* stack_name, const char* workload_name, uint32_t in_flight, const Parameters& p = {})
+      : hosts(p),
+        stack(make_stack(stack_name, hosts.parameters, hosts.here, hosts.there)),
+        workload(make_workload(workload_name, hosts.parameters, has_loads(stack_name))),
         loop(hosts.kernel, *stack, *workload, 1, in_flight) {
     Node::settle({&hosts.here.node, &hosts.there.node});
     stack->open();
-    loop.start(operations);
+    loop.start(p.operations);
     hosts.kernel.run();
   }
   double mops() const {
@@ -38,14 +38,14 @@ struct Looped {
 };
 
 TEST(ClosedLoop, rates_of_the_serial_engine) {
-  WorkloadOptions loads;
-  loads.loads = true;
-  EXPECT_NEAR(Looped("ldst", "pointer_chase", 1, loads).mops(), 1.99601, 1e-5);
-  EXPECT_NEAR(Looped("ldst", "pointer_chase", 16, loads).mops(), 2.0, 1e-9);
+  EXPECT_NEAR(Looped("ldst", "pointer_chase", 1).mops(), 1.99601, 1e-5);
+  EXPECT_NEAR(Looped("ldst", "pointer_chase", 16).mops(), 2.0, 1e-9);
   EXPECT_NEAR(Looped("urma", "pointer_chase", 1).mops(), 1000.0 / 758, 1e-9);
   EXPECT_NEAR(Looped("urma", "pointer_chase", 4).mops(), 1000.0 / 757, 1e-9);
-  EXPECT_NEAR(Looped("bf", "pointer_chase", 64).mops(), 1000.0 / 1736, 1e-9);
-  EXPECT_NEAR(Looped("dma", "pointer_chase", 1).mops(), 1000.0 / 2237, 1e-9);
+  EXPECT_NEAR(Looped("roce", "pointer_chase", 64).mops(), 1000.0 / 1736, 1e-9);
+  Parameters fetched;
+  fetched.inline_limit = 0;
+  EXPECT_NEAR(Looped("roce", "pointer_chase", 1, fetched).mops(), 1000.0 / 2237, 1e-9);
 }
 
 TEST(ClosedLoop, waiting_for_the_engine_is_part_of_the_latency) {
@@ -55,17 +55,16 @@ TEST(ClosedLoop, waiting_for_the_engine_is_part_of_the_latency) {
 }
 
 TEST(ClosedLoop, hot_lines_are_hits) {
-  WorkloadOptions o;
-  o.loads = true;
-  o.locality = 80;
-  EXPECT_NEAR(Looped("ldst", "pointer_chase", 1, o, 5000).mean_ns(), 0.2 * 500 + 0.8, 25);
+  Parameters p;
+  p.locality = 80;
+  p.operations = 5000;
+  EXPECT_NEAR(Looped("ldst", "pointer_chase", 1, p).mean_ns(), 0.2 * 500 + 0.8, 25);
 }
 
 TEST(ClosedLoop, small_loads_of_a_line_miss_once) {
-  WorkloadOptions o;
-  o.loads = true;
-  o.payload = 8;
-  EXPECT_NEAR(Looped("ldst", "bulk_read", 1, o).mean_ns(), 62.5, 1e-9);
+  Parameters p;
+  p.payload = 8;
+  EXPECT_NEAR(Looped("ldst", "bulk_read", 1, p).mean_ns(), 62.5, 1e-9);
 }
 
 }  // namespace

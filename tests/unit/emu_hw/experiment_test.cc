@@ -37,27 +37,29 @@ class ExperimentFile : public testing::Test {
   std::string path() const { return std::string(directory_) + "/one.toml"; }
   Experiment read(const std::string& text) const {
     std::ofstream(path()) << text;
-    return read_experiment(path());
+    return read_experiment(path(), profiles);
   }
   // The message, without the name of the file, which must be there.
   std::string error_of(const std::string& text) const {
     try {
       read(text);
-    } catch (const BadExperiment& error) {
+    } catch (const BadFile& error) {
       const std::string what = error.what();
       EXPECT_EQ(what.find(path()), 0u) << what;
       return what.substr(path().size() + 1);
     }
     return "none";
   }
-  static std::string refusal(const Experiment& e, const std::string& stack, double value,
-                             const std::map<std::string, double>& overrides = {}) {
+  static std::string refusal(const Experiment& e, double value, const Settings& overrides = {}) {
     try {
-      run_point(e, stack, value, overrides);
-    } catch (const BadExperiment& error) {
+      run_point(e, e.series[0], value, overrides);
+    } catch (const BadFile& error) {
       return error.what();
     }
     return "none";
+  }
+  static double mean(const Experiment& e, double value, const Settings& overrides = {}) {
+    return measured(e, run_point(e, e.series[0], value, overrides));
   }
   static std::string with(const std::string& from, const std::string& to) {
     std::string text = kGood;
@@ -65,6 +67,7 @@ class ExperimentFile : public testing::Test {
     EXPECT_NE(at, std::string::npos);
     return text.replace(at, from.size(), to);
   }
+  const Profiles profiles = {{"dma", {"", "fetched", "roce", {{"inline_limit", "0"}}}}};
   char directory_[32] = "/tmp/ub-emu-test-XXXXXX";
 };
 
@@ -72,79 +75,162 @@ TEST_F(ExperimentFile, is_read) {
   const Experiment e = read(kGood + "[set]\n");
   EXPECT_EQ(e.id, "one");
   EXPECT_EQ(e.judged_as, Class::kExact);
-  EXPECT_EQ(e.operations, 3u);
   EXPECT_EQ(e.values, (std::vector<double>{64, 256}));
   ASSERT_EQ(e.series.size(), 1u);
   EXPECT_EQ(e.series[0].expected, (std::vector<double>{757, 799}));
+  EXPECT_EQ(e.series[0].set, (Settings{{"operations", "3"}}));
 }
 
 TEST_F(ExperimentFile, says_what_is_wrong) {
   EXPECT_EQ(error_of(with("title", "titel")),
-            " titel: there is no such key; there are id, title, class, measure, workload, operations, repeats, sweep, "
-            "values, set, stacks, expected");
+            " titel: there is no such key; there are id, title, class, not_reproducible, paper, model, workload, "
+            "measure, operations, repeats, sweep, values, set, stacks, series, expected");
   EXPECT_EQ(error_of(with("id = \"one\"", "")), " id: is missing, or no text in quotation marks");
   EXPECT_EQ(error_of(with("\"X\"", "\"Y\"")), " class: is X, R, S or F, not Y");
-  EXPECT_EQ(error_of(with("mean_ns", "mean")), " measure: is mean_ns or mops, not mean");
+  EXPECT_EQ(error_of(kGood + "[set]\n" + "payload = 8\n"), " set.payload: is what is swept");
+  EXPECT_EQ(error_of("model = \"chess\"\n" + kGood), " model: there is no chess; there are " + names_of_models());
   EXPECT_EQ(error_of(with("values = [64, 256]", "values = []")), " values: a sweep needs at least one value");
-  EXPECT_EQ(error_of(with("values = [64, 256]", "values = [64, \"a\"]")), " values: is no number");
+  EXPECT_EQ(error_of(with("values = [64, 256]", "values = [64, \"a\"]")), " values: is no list of numbers");
   EXPECT_EQ(error_of(with("[757, 799]", "[757]")), " expected.urma: has 1 numbers for 2 values");
-  EXPECT_EQ(error_of(with("stacks = [\"urma\"]", "stacks = []")), " stacks: name at least one stack");
-  EXPECT_EQ(error_of(with("operations = 3", "operations = 0")), " operations: give a whole number, at least 1");
-  EXPECT_EQ(error_of(with("operations = 3", "operations = \"ten\"")), " operations: give a whole number, at least 1");
-  EXPECT_EQ(error_of(with("urma = [757, 799]", "dma = [757, 799]")), " expected.dma: this stack is not among `stacks`");
+  EXPECT_EQ(error_of(with("stacks = [\"urma\"]", "stacks = []")), " stacks: name at least one");
+  EXPECT_EQ(error_of(with("operations = 3", "operations = \"ten\"")), " operations: is missing, or no number");
+  EXPECT_EQ(error_of(with("operations = 3", "repeats = 0")), " repeats: give a whole number from 1 to 1000");
+  EXPECT_EQ(error_of(with("urma = [757, 799]", "dma = [757, 799]")), " expected.dma: is not among `stacks`");
   EXPECT_EQ(error_of(with("urma = [757, 799]", "urma = 757")), " expected.urma: is missing, or no list of numbers");
-  EXPECT_EQ(error_of(kGood + "[set]\npayload = 8\n"), " set.payload: is what is swept");
+  EXPECT_EQ(error_of(kGood + "[set]\nmembus = [8]\n"), " set.membus: is neither a number nor a text");
   EXPECT_EQ(error_of(with("[expected]", "[expected")).substr(0, 3), "10:");
+}
+
+TEST_F(ExperimentFile, says_what_is_wrong_with_a_series) {
+  EXPECT_EQ(error_of(kGood + "[series.dma]\n"), " series.dma: is not among `stacks`");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nwidth = 3\n"),
+            " series.urma.width: there is no such key; there are profile, set, within, within_percent, decided_by, "
+            "beside, explanation");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nprofile = \"chess\"\n"),
+            " series.urma.profile: there is no chess; there are dma");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nset = { payload = 3 }\n"), " series.urma.set.payload: is what is swept");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"dma\"\nexplanation = \"x\"\n"),
+            " series.urma.beside: there is no dma among `stacks`");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"urma\"\n"),
+            " series.urma.explanation: say what makes it differ from urma");
 }
 
 TEST_F(ExperimentFile, runs_with_other_values) {
   const Experiment e = read(kGood);
-  EXPECT_EQ(run_point(e, "urma", 64, {}).value, 757);
-  EXPECT_EQ(run_point(e, "urma", 64, {{"link_delay", 200}}).value, 957);
-  EXPECT_EQ(refusal(e, "irma", 64), path() + ": stacks: there is no irma; ldst, urma, bf, dma, iswap, fswap");
-  EXPECT_EQ(refusal(e, "urma", 0), path() + ": payload = 0: give a whole number from 1 to 65536");
-  EXPECT_EQ(refusal(e, "urma", 64, {{"payload", 8}}), "--set payload: this is what one sweeps; edit its `values`");
-  EXPECT_EQ(refusal(e, "urma", 64, {{"in_flight", 0}}), "in_flight = 0: give a whole number from 1 to 1.04858e+06");
-  EXPECT_EQ(refusal(e, "urma", 64, {{"locality", 101}}), "locality = 101: give a number from 0 to 100");
-  EXPECT_EQ(refusal(e, "urma", 64, {{"remote_jetties", 3000}}),
-            "remote_jetties = 3000.000000: give a whole number from 1 to 1024");
-  EXPECT_EQ(refusal(e, "urma", 64, {{"link_dely", 200}}),
-            "link_dely: there is no parameter of that name; `ub_emu parameters` lists all");
-  Experiment unknown = e;
-  unknown.workload = "chess";
-  EXPECT_NE(refusal(unknown, "urma", 64).find("workload: there is no chess"), std::string::npos);
+  EXPECT_EQ(mean(e, 64), 757);
+  EXPECT_EQ(mean(e, 64, {{"link_delay", "200"}}), 957);
+  EXPECT_EQ(mean(e, 64, {{"link_delay", "0.2us"}}), 957);
+  EXPECT_EQ(refusal(e, 0), path() + ": payload = 0: give a whole number from 1 to 65536 bytes");
+  EXPECT_EQ(refusal(e, 64, {{"payload", "8"}}), "--set payload: this is what one sweeps; edit its `values`");
+  EXPECT_EQ(refusal(e, 64, {{"in_flight", "0"}}), "--set in_flight = 0: give a whole number from 1 to 1048576");
+  EXPECT_EQ(refusal(e, 64, {{"link_dely", "200"}}),
+            "--set link_dely: there is no parameter of that name; `ub_emu parameters` lists all");
+  EXPECT_NE(refusal(read(with("bulk_read", "chess")), 64).find("workload: there is no \"chess\""), std::string::npos);
+  EXPECT_NE(refusal(read(with("mean_ns", "mean")), 64).find("measure: this point has no mean; it has max_ns, mean_ns"),
+            std::string::npos);
+  Experiment irma = e;
+  irma.series[0].stack = "irma";
+  EXPECT_EQ(refusal(irma, 64), path() + ": there is no stack or profile irma of two_node");
+}
+
+// Of the profile, of the experiment, of the series: the later ones win.
+TEST_F(ExperimentFile, series_have_settings_of_their_own) {
+  const std::string text = with("[\"urma\"]", "[\"dma\", \"farther\"]");
+  const Experiment e = read(text.substr(0, text.find("[expected]")) +
+                            "[set]\nroce_so_overhead = 0\n[series.farther]\nprofile = \"dma\"\n"
+                            "set = { link_delay = 150, roce_so_overhead = 10 }\n");
+  EXPECT_EQ(measured(e, run_point(e, e.series[0], 64, {})), 2186);
+  EXPECT_EQ(measured(e, run_point(e, e.series[1], 64, {})), 2296);
+}
+
+TEST_F(ExperimentFile, what_is_not_reproducible_needs_no_more) {
+  const Experiment e = read("id = \"T1\"\ntitle = \"area\"\nnot_reproducible = \"software has no area\"\n");
+  EXPECT_EQ(e.not_reproducible, "software has no area");
+  EXPECT_TRUE(e.series.empty());
 }
 
 // An operation that no stack of that kind has makes its point invalid, and harms no other one.
 TEST_F(ExperimentFile, what_cannot_be_done_has_no_result) {
-  const Experiment e = read(with("bulk_read", "send"));
-  const PointResult result = run_point(e, "iswap", 64, {{"in_flight", 4}});
+  Experiment e = read(with("bulk_read", "send"));
+  EXPECT_EQ(run_point(e, e.series[0], 64, {}).invalid, "");
+  e.series[0].stack = "swap";
+  const PointResult result = run_point(e, e.series[0], 64, {{"in_flight", "4"}});
   EXPECT_EQ(result.invalid, "SEND 0 of node 1: a swap device has loads and stores alone");
-  EXPECT_EQ(run_point(e, "urma", 64, {}).invalid, "");
+  EXPECT_TRUE(result.values.empty());
 }
 
-TEST(Parameter, takes_numbers_that_make_sense) {
+TEST(Parameter, takes_what_makes_sense) {
   Parameters p;
-  EXPECT_EQ(set_parameter(p, "nic_cycle", 3.5), "");
+  EXPECT_EQ(set_parameter(p, "nic_cycle", "3.5"), "");
   EXPECT_EQ(p.nic_cycle.ps, 3500u);
-  EXPECT_EQ(set_parameter(p, "link_bw", 100), "");
-  EXPECT_EQ(p.link_bw, 100u);
-  EXPECT_EQ(set_parameter(p, "membus", -1), "membus = -1.000000: give nanoseconds from 0 to 1e12");
-  EXPECT_EQ(set_parameter(p, "l1_lines", 0.5), "l1_lines = 0.500000: give a whole number from 1 to 1000000");
-  EXPECT_EQ(set_parameter(p, "link_bw", 0), "link_bw = 0.000000: give whole Gb/s, 1 to 1000000");
-  EXPECT_NE(set_parameter(p, "memobus", 1), "");
+  EXPECT_EQ(set_parameter(p, "link_bw", "1 Tb/s"), "");
+  EXPECT_EQ(p.link_bw, 1000u);
+  EXPECT_EQ(set_parameter(p, "page_size", "64 KiB"), "");
+  EXPECT_EQ(p.page_size, 65536u);
+  EXPECT_EQ(set_parameter(p, "cache_policy", "uc"), "");
+  EXPECT_EQ(p.cache_policy, CachePolicy::kUncached);
+  EXPECT_EQ(set_parameter(p, "membus", "-1"), "membus = -1: give a number from 0 to 1000000000000 ns");
+  EXPECT_EQ(set_parameter(p, "l1_lines", "0.5"), "l1_lines = 0.5: give a whole number from 1 to 1000000 lines");
+  EXPECT_EQ(set_parameter(p, "link_bw", "0"), "link_bw = 0: give a whole number from 1 to 1000000 Gb/s");
+  EXPECT_EQ(set_parameter(p, "membus", "3 feet"),
+            "membus = 3 feet: unknown unit \"feet\"; it is given in ns, ps, us, ms, s");
+  EXPECT_EQ(set_parameter(p, "membus", "fast"), "membus = fast: is no number");
+  EXPECT_EQ(set_parameter(p, "membus", "nan"), "membus = nan: give a number from 0 to 1000000000000 ns");
+  EXPECT_EQ(set_parameter(p, "seed", "3 ns"), "seed = 3 ns: has no unit; leave out \"ns\"");
+  EXPECT_EQ(set_parameter(p, "cache_policy", "w"), "cache_policy = w: give one of: wb wt uc");
+  EXPECT_NE(set_parameter(p, "memobus", "1"), "");
+}
+
+// What is listed as a default is one.
+TEST(Parameter, defaults_are_accepted) {
+  for (const ParameterInfo& each : all_parameters()) {
+    Parameters p;
+    EXPECT_EQ(set_parameter(p, each.name, each.default_text), "");
+  }
+}
+
+Verdict verdict(Class judged_as, std::vector<double> expected, const std::vector<double>& measured) {
+  Experiment e;
+  e.judged_as = judged_as;
+  e.measure = "mean_ns";
+  Series series;
+  series.expected = std::move(expected);
+  return judge(e, series, measured).verdict;
 }
 
 TEST(Verdict, by_class) {
-  EXPECT_EQ(judge(Class::kExact, {500}, {503}), Verdict::kInClass);
-  EXPECT_EQ(judge(Class::kExact, {500}, {506}), Verdict::kOutOfClass);
-  EXPECT_EQ(judge(Class::kExact, {5000}, {5050}), Verdict::kInClass);
-  EXPECT_EQ(judge(Class::kRandom, {100}, {106}), Verdict::kInClass);
-  EXPECT_EQ(judge(Class::kRandom, {100}, {93}), Verdict::kOutOfClass);
-  EXPECT_EQ(judge(Class::kShape, {100, 200}, {114, 171}), Verdict::kInClass);
-  EXPECT_EQ(judge(Class::kFormula, {100}, {100.1}), Verdict::kOutOfClass);
-  EXPECT_EQ(judge(Class::kExact, {}, {1}), Verdict::kNoData);
-  EXPECT_EQ(judge(Class::kExact, {500}, {std::nan("")}), Verdict::kOutOfClass);
+  EXPECT_EQ(verdict(Class::kExact, {500}, {503}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kExact, {500}, {506}), Verdict::kOutOfClass);
+  EXPECT_EQ(verdict(Class::kExact, {5000}, {5050}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kRandom, {100}, {106}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kRandom, {100}, {93}), Verdict::kOutOfClass);
+  EXPECT_EQ(verdict(Class::kShape, {100, 200}, {114, 171}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kFormula, {100}, {100}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kFormula, {100}, {100.1}), Verdict::kOutOfClass);
+  EXPECT_EQ(verdict(Class::kExact, {}, {1}), Verdict::kNoData);
+  EXPECT_EQ(verdict(Class::kExact, {500}, {std::nan("")}), Verdict::kInvalid);
+  EXPECT_EQ(verdict(Class::kExact, {}, {std::nan("")}), Verdict::kInvalid);
+}
+
+TEST(Verdict, of_series_with_rules_of_their_own) {
+  Experiment e;
+  e.judged_as = Class::kShape;
+  e.measure = "mops";
+  Series series;
+  series.expected = {100};
+  EXPECT_EQ(judge(e, series, {120}).verdict, Verdict::kOutOfClass);
+  EXPECT_NEAR(judge(e, series, {120}).worst, 20.0 / 15, 1e-12);
+  series.explanation = "queues";
+  EXPECT_EQ(judge(e, series, {120}).verdict, Verdict::kExplained);
+  e.judged_as = Class::kExact;  // is not explained away
+  EXPECT_EQ(judge(e, series, {102}).verdict, Verdict::kOutOfClass);
+  series.within = 2;
+  EXPECT_EQ(judge(e, series, {102}).verdict, Verdict::kInClass);
+  series.within.reset();
+  series.within_percent = 30;
+  EXPECT_EQ(judge(e, series, {129}).verdict, Verdict::kInClass);
+  series.beside = "other";
+  EXPECT_EQ(judge(e, series, {1000}).verdict, Verdict::kBeside);
 }
 
 }  // namespace

@@ -27,9 +27,12 @@ Task carry_out(Kernel& kernel, Stack& stack, Operation& op) {
   kernel.end_operation();
 }
 
-Outcome run(const char* stack_name, Verb verb, const Parameters& p) {
+// By a profile: one of RoCE fetches its requests, the other one does not.
+Outcome run(const std::string& profile, Verb verb, Parameters p) {
+  if (profile == "dma") p.inline_limit = 0;
   TwoHosts hosts(p);
-  const auto stack = make_stack(stack_name, hosts.parameters, hosts.here, hosts.there);
+  const std::string name = profile == "dma" || profile == "bf" ? "roce" : profile;
+  const auto stack = make_stack(name, hosts.parameters, hosts.here, hosts.there);
   Node::settle({&hosts.here.node, &hosts.there.node});
   stack->open();
   Operation op(1, 1, verb, verb == Verb::kFetchAdd ? 8 : 64, hosts.kernel.now());
@@ -38,7 +41,7 @@ Outcome run(const char* stack_name, Verb verb, const Parameters& p) {
   EXPECT_EQ(hosts.kernel.open_operations(), 0u);
   Outcome outcome;
   outcome.ns = (op.ledger.end() - op.ledger.start()).ps / 1000;
-  for (const Ledger::Line& line : op.ledger.lines()) ++outcome.lines[std::string(line.part)];
+  for (const Ledger::Line& line : op.ledger.lines()) ++outcome.lines[std::string(line.name.part)];
   return outcome;
 }
 
@@ -74,7 +77,7 @@ TEST(Paths, a_cost_is_paid_as_often_as_its_component_is_passed) {
         return each.name == std::string_view(cost.parameter);
       });
       ASSERT_NE(info, all.end()) << cost.parameter;
-      ASSERT_EQ(set_parameter(dearer, cost.parameter, info->default_value + 10), "");
+      ASSERT_EQ(set_parameter(dearer, cost.parameter, text_of(std::stod(info->default_text) + 10)), "");
       int passes = 0;
       for (const char* part : cost.parts) passes += before.lines.contains(part) ? before.lines.at(part) : 0;
       EXPECT_EQ(run(stack, verb, dearer).ns, before.ns + 10 * static_cast<uint64_t>(passes))

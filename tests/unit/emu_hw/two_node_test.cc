@@ -23,6 +23,12 @@ Task complete(Kernel& kernel, Stack& stack, Operation& op) {
   kernel.end_operation();
 }
 
+// RoCE that fetches each request.
+Parameters fetched(Parameters p = {}) {
+  p.inline_limit = 0;
+  return p;
+}
+
 // How long an operation takes, in ns; and its ledger.
 template <class Stack>
 struct Timed {
@@ -70,8 +76,8 @@ TEST(TwoHosts, ub_work_requests) {
 }
 
 TEST(TwoHosts, roce_by_dma) {
-  TwoHosts hosts;
-  RoceStack stack(hosts.parameters, RequestWay::kDma, hosts.here, hosts.there);
+  TwoHosts hosts(fetched());
+  RoceStack stack(hosts.parameters, hosts.here, hosts.there);
   Timed timed(hosts, stack);
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(timed.run(Verb::kRead, 64), 2236u);
@@ -90,7 +96,7 @@ TEST(TwoHosts, roce_by_dma) {
 
 TEST(TwoHosts, roce_by_blue_flame) {
   TwoHosts hosts;
-  RoceStack stack(hosts.parameters, RequestWay::kBlueFlame, hosts.here, hosts.there);
+  RoceStack stack(hosts.parameters, hosts.here, hosts.there);
   Timed timed(hosts, stack);
   EXPECT_EQ(timed.run(Verb::kRead, 64), 1736u) << timed.ledger;
   EXPECT_EQ(timed.run(Verb::kWrite, 64), 1227u) << timed.ledger;
@@ -100,7 +106,7 @@ TEST(TwoHosts, roce_by_blue_flame) {
 
 TEST(TwoHosts, loads) {
   TwoHosts hosts;
-  LdstStack stack(hosts.parameters, CachePolicy::kWriteBack, hosts.here, hosts.there, 1 << 20);
+  LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
   Timed timed(hosts, stack);
   stack.open();
   EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u);
@@ -124,8 +130,10 @@ TEST(TwoHosts, caches_by_policy) {
   const std::tuple<CachePolicy, uint64_t, uint64_t> expected[] = {
       {CachePolicy::kWriteBack, 1, 1}, {CachePolicy::kWriteThrough, 1, 435}, {CachePolicy::kUncached, 500, 493}};
   for (const auto& [policy, load_again, store_again] : expected) {
-    TwoHosts hosts;
-    LdstStack stack(hosts.parameters, policy, hosts.here, hosts.there, 1 << 20);
+    Parameters p;
+    p.cache_policy = policy;
+    TwoHosts hosts(p);
+    LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
     Timed timed(hosts, stack);
     stack.open();
     EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u) << timed.ledger;
@@ -148,9 +156,9 @@ uint64_t urma(const Parameters& p, Verb verb, bool is_strict = false) {
   return timed.run(verb, 64);
 }
 
-uint64_t roce(const Parameters& p, RequestWay way, Verb verb) {
+uint64_t roce(const Parameters& p, Verb verb) {
   TwoHosts hosts(p);
-  RoceStack stack(hosts.parameters, way, hosts.here, hosts.there);
+  RoceStack stack(hosts.parameters, hosts.here, hosts.there);
   Timed timed(hosts, stack);
   timed.run(verb, 64);
   return timed.run(verb, 64);
@@ -158,7 +166,7 @@ uint64_t roce(const Parameters& p, RequestWay way, Verb verb) {
 
 uint64_t load(const Parameters& p) {
   TwoHosts hosts(p);
-  LdstStack stack(hosts.parameters, CachePolicy::kWriteBack, hosts.here, hosts.there, 1 << 20);
+  LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
   Timed timed(hosts, stack);
   stack.open();
   return timed.run(Verb::kLoad, 64);
@@ -169,8 +177,8 @@ TEST(TwoHosts, contexts_that_do_not_fit_are_fetched_at_both_ends) {
        {std::tuple{22u, false, false}, {23u, true, false}, {1023u, true, false}, {1024u, true, true}}) {
     Parameters p;
     p.active_connections = connections;
-    EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kRead), roce_spills ? 3236u : 2236u) << connections;
-    EXPECT_EQ(roce(p, RequestWay::kBlueFlame, Verb::kRead), roce_spills ? 2736u : 1736u) << connections;
+    EXPECT_EQ(roce(fetched(p), Verb::kRead), roce_spills ? 3236u : 2236u) << connections;
+    EXPECT_EQ(roce(p, Verb::kRead), roce_spills ? 2736u : 1736u) << connections;
     EXPECT_EQ(urma(p, Verb::kRead), ub_spills ? 957u : 757u) << connections;
     EXPECT_EQ(load(p), ub_spills ? 700u : 500u) << connections;
   }
@@ -181,7 +189,7 @@ TEST(TwoHosts, messages_to_many) {
     Parameters p;
     p.remote_jetties = receivers;
     EXPECT_EQ(urma(p, Verb::kSend), 804u) << receivers;
-    EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kSend), roce_ns) << receivers;
+    EXPECT_EQ(roce(fetched(p), Verb::kSend), roce_ns) << receivers;
   }
 }
 
@@ -196,7 +204,7 @@ TEST(TwoHosts, strict_order_costs_what_asks_for_it) {
   EXPECT_EQ(urma({}, Verb::kWrite, true), 770u);
   Parameters without;
   without.roce_so_overhead = {};
-  EXPECT_EQ(roce(without, RequestWay::kDma, Verb::kRead), 2186u);
+  EXPECT_EQ(roce(fetched(without), Verb::kRead), 2186u);
 }
 
 TEST(TwoHosts, a_loss_costs_round_trips_by_rule) {
@@ -204,7 +212,7 @@ TEST(TwoHosts, a_loss_costs_round_trips_by_rule) {
   p.loss_rate = 1;
   EXPECT_EQ(load(p), 500u + 301);
   EXPECT_EQ(urma(p, Verb::kRead), 757u + 512);
-  EXPECT_EQ(roce(p, RequestWay::kDma, Verb::kRead), 2236u + 10016);
+  EXPECT_EQ(roce(fetched(p), Verb::kRead), 2236u + 10016);
 }
 
 }  // namespace

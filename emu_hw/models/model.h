@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model: what a point of an experiment runs on, and what it measures. two_node is the one that most have.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emu_hw/parts/ledger.h"
+#include "emu_hw/profiles/parameters.h"
+
+namespace ub::emu {
+
+struct Point {
+  std::string stack;
+  std::string workload;
+  Parameters parameters;
+};
+
+struct PointResult {
+  // By name, with the unit at its end: mean_ns, p99_ns, mops. A model says which it has.
+  std::map<std::string, double> values;
+  std::string invalid;  // why it says nothing; "": it does
+  uint64_t events = 0;  // of the kernel
+  std::vector<Ledger::Line> ledger;  // of the first operation that ended, if it has one
+  Time begin;                        // of that operation
+};
+
+// A stack or a workload that a model does not have, or a combination that means nothing. Says which and what there is.
+class BadPoint : public std::runtime_error {
+ public:
+  using runtime_error::runtime_error;
+};
+
+struct Model {
+  std::string_view name, meaning;
+  PointResult (*run)(const Point&);  // throws BadPoint
+};
+
+// Null: there is none of that name.
+const Model* find_model(std::string_view name);
+std::string names_of_models();
+
+// ---- the models ---------------------------------------------------------------------------------------------------
+// Two hosts, one program: values of latency and rate (measures.h).
+PointResult run_two_node(const Point&);
+
+}  // namespace ub::emu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/models/measures.h"
+#include "emu_hw/models/model.h"
+#include "emu_hw/node/emulated_host.h"
+#include "emu_hw/node/stack.h"
+#include "emu_hw/workload/closed_loop.h"
+
+namespace ub::emu {
+namespace {
+
+// Why the point says nothing; "": it does.
+std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
+  if (done != wanted) return std::to_string(wanted - done) + " operations are missing";
+  for (const EmulatedHost* host : {&here, &there}) {
+    const Counters& counters = host->node.core.counters();
+    const uint64_t repeated = counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
+                              counters[Counter::kRoceTxRetransmit];
+    if (repeated != 0) return std::to_string(repeated) + " frames were repeated on a wire that loses none";
+  }
+  return "";
+}
+
+// Tasks go before the parts that they hold.
+struct TaskEnd {
+  Kernel& kernel;
+  ~TaskEnd() { kernel.destroy_tasks(); }
+};
+
+}  // namespace
+
+PointResult run_two_node(const Point& point) {
+  const Parameters& p = point.parameters;
+  Kernel kernel;
+  EmulatedHost here(kernel, p, kTwoNode, 1), there(kernel, p, kTwoNode, 2);
+  LinkConfig link;
+  link.mtu = 4096;
+  link.lossless = true;
+  link.bypass = true;
+  Node::join(here.node, there.node, link);
+  const std::unique_ptr<Stack> stack = make_stack(point.stack, p, here, there);
+  if (stack == nullptr) throw BadPoint("there is no stack or profile " + point.stack + " of two_node");
+  const std::unique_ptr<Workload> workload = make_workload(point.workload, p, has_loads(point.stack));
+  if (workload == nullptr)
+    throw BadPoint("workload: there is no \"" + point.workload + "\"; emu_hw/workload/workload.h lists all");
+  Node::settle({&here.node, &there.node});
+  stack->open();
+  ClosedLoop loop(kernel, *stack, *workload, 1, static_cast<uint32_t>(p.in_flight));
+  const TaskEnd end{kernel};
+  PointResult result;
+  try {
+    loop.start(p.operations);
+    kernel.run();
+    result.invalid = fault_of(here, there, loop.samples().size(), p.operations);
+    if (result.invalid.empty()) result.values = measures_of(loop.samples());
+  } catch (const std::exception& error) {  // a deadlock, or an operation that the Core refused
+    result.invalid = error.what();
+  }
+  result.events = kernel.events_run();
+  if (loop.first_ledger()) {
+    result.begin = loop.first_ledger()->start();
+    result.ledger = loop.first_ledger()->lines();
+  }
+  return result;
+}
+
+}  // namespace ub::emu
