@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "emu_hw/experiment/experiment.h"
 #include "emu_hw/models/model.h"
@@ -104,6 +105,8 @@ class Reader {
     if (series.expected.size() != e.values.size())
       file_.fail(key, "has " + std::to_string(series.expected.size()) + " numbers for " +
                           std::to_string(e.values.size()) + " values");
+    if (std::all_of(series.expected.begin(), series.expected.end(), [](double each) { return std::isnan(each); }))
+      file_.fail(key, "has no number at all; leave it out");
   }
   const toml::table* own_table(const std::string& name) const {
     const toml::table* all = file_.table("series");

@@ -49,7 +49,7 @@ double worst_of(const Experiment& e, const Series& series, const std::vector<dou
   double worst = 0;
   for (size_t i = 0; i < series.expected.size(); ++i) {
     const double difference = std::abs(measured[i] - series.expected[i]);
-    if (difference == 0) continue;
+    if (std::isnan(series.expected[i]) || difference == 0) continue;
     worst = std::max(worst, difference / allowed_difference(e, series, series.expected[i]));
   }
   return worst;

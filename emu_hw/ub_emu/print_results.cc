@@ -2,6 +2,7 @@
 #include "emu_hw/ub_emu/print_results.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -14,7 +15,8 @@ void print_values(const Experiment& e, const Series& series, const std::vector<d
     if (each.name == series.beside) shown = &each;
   for (size_t i = 0; i < values.size(); ++i) {
     std::printf("  %g", values[i]);
-    if (!shown->expected.empty() && values[i] != shown->expected[i]) std::printf(" (%g)", shown->expected[i]);
+    const bool is_published = !shown->expected.empty() && !std::isnan(shown->expected[i]);
+    if (is_published && values[i] != shown->expected[i]) std::printf(" (%g)", shown->expected[i]);
   }
 }
 

@@ -38,19 +38,20 @@ class PointerChase final : public Workload {
   RandomStream random_;
 };
 
-// A quarter writes eight bytes, the rest reads lines.
-class GraphWalk final : public Workload {
+// Reads of random lines of so many. If `write_each` is not 0, each operation whose number it divides writes eight bytes.
+class RandomLines final : public Workload {
  public:
-  GraphWalk(const Parameters& p, bool loads) : verb_(reading(loads)), random_(p.seed, "program", "vertices") {}
+  RandomLines(const Parameters& p, bool loads, uint64_t lines, uint64_t write_each)
+      : verb_(reading(loads)), lines_(lines), write_each_(write_each), random_(p.seed, "program", "lines") {}
   Step next(uint64_t number) override {
-    const uint64_t place = random_.below(kLines) * kLine;
-    if (number % 4 == 0) return {Verb::kWrite, 8, place};
+    const uint64_t place = random_.below(lines_) * kLine;
+    if (write_each_ != 0 && number % write_each_ == 0) return {Verb::kWrite, 8, place};
     return {verb_, kLine, place};
   }
 
  private:
-  static constexpr uint64_t kLines = 4096;
   const Verb verb_;
+  const uint64_t lines_, write_each_;
   RandomStream random_;
 };
 
@@ -94,7 +95,8 @@ std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&
   if (name == "pointer_chase") return std::make_unique<PointerChase>(p, loads);
   if (name == "zipf_read") return std::make_unique<ZipfRead>(p, loads);
   if (name == "scan") return plain([=](uint64_t n) { return Step{read, kLine, n * kLine}; });
-  if (name == "graph_walk") return std::make_unique<GraphWalk>(p, loads);
+  if (name == "graph_walk") return std::make_unique<RandomLines>(p, loads, 4096, 4);
+  if (name == "hash_probe") return std::make_unique<RandomLines>(p, loads, 1024, 0);
   if (name == "bulk_read") return plain([=](uint64_t n) { return Step{read, bytes, n * bytes}; });
   if (name == "bulk_write") return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes}; });
   if (name == "fetch_add") return plain([](uint64_t) { return Step{Verb::kFetchAdd, 8}; });
@@ -105,7 +107,7 @@ std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&
   }
   if (name == "mixed_order") {
     const uint64_t strict = p.strict;
-    return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes, n % 100 < strict}; });
+    return plain([=](uint64_t n) { return Step{read, bytes, n * bytes, n % 100 < strict}; });
   }
   return nullptr;
 }

@@ -92,6 +92,7 @@ TEST_F(ExperimentFile, says_what_is_wrong) {
   EXPECT_EQ(error_of(with("values = [64, 256]", "values = []")), " values: a sweep needs at least one value");
   EXPECT_EQ(error_of(with("values = [64, 256]", "values = [64, \"a\"]")), " values: is no list of numbers");
   EXPECT_EQ(error_of(with("[757, 799]", "[757]")), " expected.urma: has 1 numbers for 2 values");
+  EXPECT_EQ(error_of(with("[757, 799]", "[nan, nan]")), " expected.urma: has no number at all; leave it out");
   EXPECT_EQ(error_of(with("stacks = [\"urma\"]", "stacks = []")), " stacks: name at least one");
   EXPECT_EQ(error_of(with("operations = 3", "operations = \"ten\"")), " operations: is missing, or no number");
   EXPECT_EQ(error_of(with("operations = 3", "repeats = 0")), " repeats: give a whole number from 1 to 1000");
@@ -208,6 +209,8 @@ TEST(Verdict, by_class) {
   EXPECT_EQ(verdict(Class::kFormula, {100}, {100}), Verdict::kInClass);
   EXPECT_EQ(verdict(Class::kFormula, {100}, {100.1}), Verdict::kOutOfClass);
   EXPECT_EQ(verdict(Class::kExact, {}, {1}), Verdict::kNoData);
+  EXPECT_EQ(verdict(Class::kExact, {std::nan(""), 500}, {1, 500}), Verdict::kInClass);
+  EXPECT_EQ(verdict(Class::kExact, {std::nan(""), 500}, {500, 1}), Verdict::kOutOfClass);
   EXPECT_EQ(verdict(Class::kExact, {500}, {std::nan("")}), Verdict::kInvalid);
   EXPECT_EQ(verdict(Class::kExact, {}, {std::nan("")}), Verdict::kInvalid);
 }
