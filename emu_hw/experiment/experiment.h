@@ -26,7 +26,7 @@ struct Series {
   std::string name;
   std::string stack;
   Settings set;                  // of its profile, then of the experiment, then its own
-  std::vector<double> expected;  // one for each value of the sweep, NaN where none is published; empty: there is no data
+  std::vector<double> expected;  // one for each value of the sweep, NaN where none is published; empty: no data
   std::optional<double> within, within_percent;  // in place of what the class allows
   std::string decided_by;        // "rule.loss", "core": who decides what others decide in another series; else ""
   std::string beside;            // it is not judged, but shown beside this series, with an explanation

@@ -38,7 +38,8 @@ class PointerChase final : public Workload {
   RandomStream random_;
 };
 
-// Reads of random lines of so many. If `write_each` is not 0, each operation whose number it divides writes eight bytes.
+// Reads of random lines of so many. Each operation whose number is a multiple of `write_each` writes eight bytes; 0:
+// none does.
 class RandomLines final : public Workload {
  public:
   RandomLines(const Parameters& p, bool loads, uint64_t lines, uint64_t write_each)
