@@ -47,8 +47,8 @@ bool Kernel::take_next(Time end, Event** event) {
   if (events_.empty() && open_ == 0) return false;
   if (!deadlines_.empty() && deadlines_.next_time() > end) return false;
   if (events_.empty()) watch_for_deadlock();
+  now_ = deadlines_.next_time();
   *event = deadlines_.pop();
-  now_ = deadlines_.now();
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "emu_hw/kernel/deadline_queue.h"
 #include "emu_hw/kernel/event_queue.h"
 #include "emu_hw/kernel/virtual_time.h"
 
@@ -48,8 +49,9 @@ class Kernel {
   void push_after(Span span, Event* event, const char* who) { events_.push(after(now_, span, who), event); }
   // Next in line of what happens now.
   void push_now(Event* event) { events_.push(now_, event); }
-  // Not before now. A deadline that became void may come all the same: its owner looks at the clock.
-  void push_deadline(Time at, Event* event) { deadlines_.push(at, event); }
+  // Not before now; in place of the time that it had. It is no longer set when it comes.
+  void set_deadline(Deadline& deadline, Time at) { deadlines_.set(deadline, at); }
+  void clear_deadline(Deadline& deadline) { deadlines_.clear(deadline); }
 
   // How many operations have begun and not ended.
   void begin_operation() { ++open_; }
@@ -84,7 +86,8 @@ class Kernel {
   std::string who_waits() const;
 
   Time now_;
-  EventQueue events_, deadlines_;
+  EventQueue events_;
+  DeadlineQueue deadlines_;
   uint64_t open_ = 0;
   uint64_t progress_ = 0, progress_seen_ = 0;
   uint64_t idle_deadlines_ = 0;  // since the last event or progress

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -35,29 +34,13 @@ CoreConfig plain_config(uint32_t number, uint64_t seed) {
   return config;
 }
 
-struct Node::FreeFrame : Event {
-  Node* node;  // it comes to
-  Frame frame;
-
-  static void arrive(Event* event) {
-    auto* self = static_cast<FreeFrame*>(event);
-    self->node->kernel_.note_progress();
-    const std::unique_ptr<FreeFrame> owner(self);
-    self->node->receive(self->frame);
-    self->node->keep_answer(self->node->send());
-  }
-};
-
 Node::Node(Kernel& kernel, uint32_t node_number, const CoreConfig& config, Span wire_delay)
     : number(node_number),
       kernel_(kernel),
       wire_delay_(wire_delay),
       arena_(Core<CoreHost>::arena_bytes(config)),
       late_(kernel, "an answer of node " + std::to_string(node_number)),
-      core(config, arena_.data(), host_) {
-  deadline_.run = [](Event* event) { static_cast<Deadline*>(event)->node->on_deadline(); };
-  deadline_.node = this;
-}
+      core(config, arena_.data(), host_) {}
 
 // ---- set-up ------------------------------------------------------------------------------------------------------
 
@@ -149,27 +132,38 @@ Train Node::send() {
       train.push_back(std::move(frame));
       continue;
     }
-    auto* free = new FreeFrame{{&FreeFrame::arrive}, peer, std::move(frame)};
-    kernel_.push_after(wire_delay_, free, "a frame of no operation");
+    send_free(*peer, std::move(frame));
   }
   set_deadline();
   return train;
 }
 
-// An earlier one that is void comes all the same, and does nothing.
+void Node::send_free(Node& to, Frame frame) {
+  if (unused_free_frames_.empty()) unused_free_frames_.push_back(&free_frames_.emplace_back());
+  FreeFrame* free = unused_free_frames_.back();
+  unused_free_frames_.pop_back();
+  *free = {{&Node::arrive}, this, &to, std::move(frame)};
+  kernel_.push_after(wire_delay_, free, "a frame of no operation");
+}
+
+void Node::arrive(emu::Event* free_frame) {
+  auto* free = static_cast<FreeFrame*>(free_frame);
+  Node& to = *free->to;
+  to.kernel_.note_progress();
+  to.receive(free->frame);
+  free->from->unused_free_frames_.push_back(free);
+  to.keep_answer(to.send());
+}
+
 void Node::set_deadline() {
   const Instant next = core.next_deadline();
-  if (next.is_never()) return;
+  if (next.is_never()) return kernel_.clear_deadline(deadline_);
   const uint64_t ns = std::max(next.ns, settled_at_.ns) - settled_at_.ns;
   const Time at = std::max(Time{ns * 1000}, kernel_.now());
-  if (at >= deadline_.at) return;  // one that is as early is on its way
-  deadline_.at = at;
-  kernel_.push_deadline(at, &deadline_);
+  if (!deadline_.is_set() || at != deadline_.at()) kernel_.set_deadline(deadline_, at);
 }
 
 void Node::on_deadline() {
-  if (kernel_.now() < deadline_.at) return;
-  deadline_.at = {UINT64_MAX};
   core.on_timer(now());
   keep_answer(send());
 }

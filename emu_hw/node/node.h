@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class Node {
  public:
   // `wire_delay`: of frames that belong to no operation.
   Node(Kernel&, uint32_t number, const CoreConfig&, Span wire_delay);
+  // Frames that are still on their way are lost: the kernel must not run then.
+  ~Node() { kernel_.clear_deadline(deadline_); }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -66,14 +69,21 @@ class Node {
   const uint32_t number;
 
  private:
-  // A frame of no operation, on its way.
-  struct FreeFrame;
-  struct Deadline : emu::Event {
-    Node* node;
-    Time at{UINT64_MAX};
+  // A frame of no operation, on its way. It belongs to the node that sent it, which uses it again.
+  struct FreeFrame : emu::Event {
+    Node* from;
+    Node* to;
+    Frame frame;
+  };
+  struct CoreDeadline : Deadline {
+    explicit CoreDeadline(Node& its_node) : Deadline(&come), node(its_node) {}
+    static void come(emu::Event* event) { static_cast<CoreDeadline*>(event)->node.on_deadline(); }
+    Node& node;
   };
 
   void receive(const Frame& frame);
+  void send_free(Node& to, Frame frame);
+  static void arrive(emu::Event* free_frame);
   void keep_answer(Train train);
   void set_deadline();
   void on_deadline();
@@ -86,7 +96,9 @@ class Node {
   CoreHost host_;
   std::vector<Node*> peers_{nullptr};           // by link
   std::vector<uint32_t> links_of_peers_{0};     // by link: what the peer calls it
-  Deadline deadline_;
+  CoreDeadline deadline_{*this};
+  std::deque<FreeFrame> free_frames_;
+  std::vector<FreeFrame*> unused_free_frames_;
   WaitList late_;
   Train answer_;
 

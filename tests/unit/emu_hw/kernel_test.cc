@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emu_hw/kernel/clock_domain.h"
@@ -252,9 +254,41 @@ TEST(Kernel, a_deadlock_names_who_waits_for_what_and_who_has_it) {
   world.kernel.run();
 }
 
+// ---- deadlines ----------------------------------------------------------------------------------------------------
+
+// Against a search of all, with times that are set anew, and some that are cleared.
+TEST(DeadlineQueue, has_one_time_for_each_owner) {
+  Prng random(7);
+  std::deque<Deadline> deadlines;
+  for (int i = 0; i < 40; ++i) deadlines.emplace_back(nullptr);
+  std::vector<std::pair<uint64_t, uint64_t>> set(deadlines.size());  // time and number; 0: not set
+  DeadlineQueue queue;
+  uint64_t number = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    const auto which = static_cast<size_t>(random.below(deadlines.size()));
+    const uint64_t what = random.below(8);
+    if (what < 5) {
+      queue.set(deadlines[which], {random.below(100)});
+      set[which] = {deadlines[which].at().ps, ++number};
+    } else if (what == 5) {
+      queue.clear(deadlines[which]);
+      set[which].second = 0;
+    } else if (!queue.empty()) {
+      size_t first = deadlines.size();
+      for (size_t i = 0; i < set.size(); ++i)
+        if (set[i].second != 0 && (first == set.size() || set[i] < set[first])) first = i;
+      ASSERT_EQ(queue.next_time().ps, set[first].first);
+      ASSERT_EQ(queue.pop(), &deadlines[first]);
+      set[first].second = 0;
+    }
+    const auto count = std::count_if(set.begin(), set.end(), [](const auto& each) { return each.second != 0; });
+    ASSERT_EQ(queue.size(), static_cast<size_t>(count));
+  }
+}
+
 // A deadline that comes again and again, as that of a Core does that has nothing to send.
-struct Ticking : Event {
-  explicit Ticking(Kernel& k) : Event{&tick}, kernel(k) { kernel.push_deadline({10}, this); }
+struct Ticking : Deadline {
+  explicit Ticking(Kernel& k) : Deadline(&tick), kernel(k) { kernel.set_deadline(*this, {10}); }
   static void tick(Event* event) {
     auto* self = static_cast<Ticking*>(event);
     ++self->ticks;
@@ -262,7 +296,7 @@ struct Ticking : Event {
       self->kernel.note_progress();
       self->kernel.end_operation();
     }
-    self->kernel.push_deadline(after(self->kernel.now(), {10}, "tick"), self);
+    self->kernel.set_deadline(*self, after(self->kernel.now(), {10}, "tick"));
   }
   Kernel& kernel;
   int ticks = 0;
