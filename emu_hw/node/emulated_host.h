@@ -3,7 +3,14 @@
 // A host of the lumped fidelities: a CPU, memory, a NIC with its engine, a link, and the Core.
 #pragma once
 
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "emu_hw/node/fabric.h"
 #include "emu_hw/node/node.h"
+#include "emu_hw/node/service.h"
+#include "emu_hw/parts/context_cache.h"
 #include "emu_hw/parts/cpu.h"
 #include "emu_hw/parts/link.h"
 #include "emu_hw/parts/lumped_nic.h"
@@ -24,7 +31,19 @@ struct EmulatedHost {
         psn(site),
         nic(site),
         link(site),
-        node(kernel, number, plain_config(number, 1), p.link_delay) {}
+        node(kernel, number, plain_config(number, 1), p.link_delay),
+        service(node) {}
+
+  // The NIC keeps contexts; the first one who needs some says how many there are.
+  ContextCache& contexts(const ContextNeeds& needs) {
+    if (!contexts_) contexts_.emplace(site, needs);
+    return *contexts_;
+  }
+  // A train has come out of the link, on its way to another host.
+  Charge cross_fabric(Operation& op, const EmulatedHost& to, uint32_t bytes, Train& train) {
+    if (fabric == nullptr) return {site.kernel, op, {}, {}};
+    return fabric->pass(op, site.host, to.site.host, bytes, train);
+  }
 
   const Site site;
   Cpu cpu;
@@ -35,6 +54,19 @@ struct EmulatedHost {
   LumpedNic nic;
   Link link;
   Node node;
+  Service service;
+  Fabric* fabric = nullptr;  // behind the link; null: the other host
+
+ private:
+  std::optional<ContextCache> contexts_;
+};
+
+// The hosts that a stack reaches: one, or several, which operations name by their places in the list.
+struct Peers {
+  Peers(EmulatedHost& only) : hosts{&only} {}
+  Peers(std::vector<EmulatedHost*> all) : hosts(std::move(all)) {}
+
+  std::vector<EmulatedHost*> hosts;
 };
 
 }  // namespace ub::emu

@@ -10,15 +10,14 @@
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/parts/cache.h"
-#include "emu_hw/parts/context_cache.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
 class LdstStack final : public Stack {
  public:
-  // A handle at `here` for memory at `there`. The hosts are joined by a link that carries TP bypass.
-  LdstStack(const Parameters&, EmulatedHost& here, EmulatedHost& there, size_t memory_bytes);
+  // Handles at `here` for the memory of its peers, to which it is joined by links that carry TP bypass.
+  LdstStack(const Parameters&, EmulatedHost& here, const Peers&);
   void open() override;
   Task run(Operation& op) override;
 
@@ -29,14 +28,13 @@ class LdstStack final : public Stack {
 
   const uint64_t cycles_;
   EmulatedHost& here_;
-  EmulatedHost& there_;
+  std::vector<EmulatedHost*> peers_;
   Cache cache_;
-  ContextCache contexts_here_, contexts_there_;
+  const ContextNeeds contexts_;
   LossRule loss_;
-  Region remote_;
   std::vector<std::byte> local_;
   std::vector<uint32_t> tickets_;  // of the operation that is under way
-  uint32_t target_ = 0, handle_ = 0;
+  std::vector<uint32_t> targets_, handles_;  // by peer
 };
 
 }  // namespace ub::emu

@@ -9,27 +9,29 @@
 
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/queue_pair.h"
-#include "emu_hw/node/receivers.h"
 #include "emu_hw/node/work_requests.h"
 
 namespace ub::emu {
 
+// All memory of a host, for a RoCE request.
+inline WorkRequests::Destination roce_destination(const EmulatedHost& there) {
+  const Region& memory = there.service.memory;
+  return {0, roce::make_rkey(memory.registered.token_id, 0), memory};
+}
+
 class RoceConnections {
  public:
   // So many, which complete into `jfc` here. The hosts are joined.
-  RoceConnections(EmulatedHost& here, EmulatedHost& there, CompletionQueue& jfc, uint64_t count)
-      : receivers_here_(here.node), receivers_there_(there.node) {
+  RoceConnections(EmulatedHost& here, EmulatedHost& there, CompletionQueue& jfc, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-      here_.push_back(make(here.node, jfc, receivers_here_));
-      there_.push_back(make(there.node, receivers_there_.jfc, receivers_there_));
+      here_.push_back(make(here.node, jfc, here.service.receivers));
+      there_.push_back(make(there.node, there.service.receivers.jfc, there.service.receivers));
       connect(*here_.back(), *there_.back());
       connect(*there_.back(), *here_.back());
     }
   }
 
   QueuePair<Node>& here(uint64_t number) { return *here_[number]; }
-  // Those who get what is sent there.
-  Receivers& receivers() { return receivers_there_; }
 
  private:
   static constexpr uint32_t kReads = 16;
@@ -42,7 +44,6 @@ class RoceConnections {
     from.connect(from.node.now(), from.node.link_to(to.node), to.node, to.id, kReads, kMtu4096);
   }
 
-  Receivers receivers_here_, receivers_there_;
   std::vector<std::unique_ptr<QueuePair<Node>>> here_, there_;
 };
 

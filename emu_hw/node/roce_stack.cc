@@ -11,29 +11,29 @@ bool reads_there(const Operation& op) {
 
 }  // namespace
 
-RoceStack::RoceStack(const Parameters& p, EmulatedHost& here, EmulatedHost& there)
+RoceStack::RoceStack(const Parameters& p, EmulatedHost& here, const Peers& peers)
     : parameters_(p),
       here_(here),
-      there_(there),
-      contexts_here_(here.site, roce_contexts(p)),
-      contexts_there_(there.site, roce_contexts(p)),
+      peers_(peers.hosts),
+      contexts_(roce_contexts(here.site)),
       loss_(here.site, p.nic_cycles_roce, p.gbn_flight),
-      requests_(here.node, there.node),
-      connections_(here, there, requests_.jfc, p.remote_jetties) {}
+      requests_(here.node) {
+  for (EmulatedHost* peer : peers_) connections_.emplace_back(here, *peer, requests_.jfc, p.remote_jetties);
+}
 
 bool RoceStack::is_fetched(const Operation& op) const {
-  return op.bytes > parameters_.inline_limit;
+  return !here_.site.fidelity.has_blue_flame || op.bytes > parameters_.inline_limit;
 }
 
 Task RoceStack::run(Operation& op) {
   LumpedNic::Pass pass = co_await here_.nic.enter(op);
   co_await here_.cpu.post_lib(op);
-  co_await contexts_here_.touch(op);
+  co_await here_.contexts(contexts_).touch(op);
   co_await here_.cpu.build(op);
   co_await here_.pcie.ring_doorbell(op);
   if (is_fetched(op)) co_await here_.pcie.fetch_request(op);
   co_await here_.gate.pass_roce(op);
-  requests_.post(connections_.here(op.receiver), op, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
+  requests_.post(connections_[op.peer].here(op.receiver), op, roce_destination(*peers_[op.peer]));
   Task travel = there_and_back(op);
   co_await travel;
   requests_.complete(op);
@@ -45,32 +45,35 @@ Task RoceStack::run(Operation& op) {
 // From the NIC of the initiator to the memory of the target, and back.
 Task RoceStack::there_and_back(Operation& op) {
   const uint64_t cycles = parameters_.nic_cycles_roce;
-  const Train request = here_.node.hand_over(connections_.here(op.receiver).id);
+  EmulatedHost& there = *peers_[op.peer];
+  Train request = here_.node.hand_over(connections_[op.peer].here(op.receiver).id);
   requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await here_.cross_fabric(op, there, op.bytes_there(), request);
   co_await loss_.draw(op);
-  co_await there_.nic.pipe(op, cycles, op.bytes_there());
-  co_await contexts_there_.touch(op);
+  co_await there.nic.pipe(op, cycles, op.bytes_there());
+  co_await there.contexts(contexts_).touch(op);
   if (reads_there(op)) {
-    co_await there_.pcie.read(op);
+    co_await there.pcie.read(op);
   } else {
-    co_await there_.pcie.write(op);
+    co_await there.pcie.write(op);
   }
-  co_await there_.memory.access(op);
-  Train answer = there_.node.deliver(request);
+  co_await there.memory.access(op);
+  Train answer = there.node.deliver(request);
   if (op.verb == Verb::kSend) {
-    connections_.receivers().take(op);
-    co_await there_.cpu.dispatch(op);
-    co_await there_.memory.cross_bus(op);
-    co_await there_.nic.notify(op);
+    there.service.receivers.take(op);
+    co_await there.cpu.dispatch(op);
+    co_await there.memory.cross_bus(op);
+    co_await there.nic.notify(op);
   }
   if (answer.empty()) {
-    if (!there_.node.has_answer()) co_await there_.node.wait_for_answer(op);
-    answer = there_.node.take_answer(op);
+    if (!there.node.has_answer()) co_await there.node.wait_for_answer(op);
+    answer = there.node.take_answer(op);
   }
-  co_await there_.nic.pipe(op, cycles, op.bytes_back());
-  co_await there_.link.wire(op, op.bytes_back());
+  co_await there.nic.pipe(op, cycles, op.bytes_back());
+  co_await there.link.wire(op, op.bytes_back());
+  co_await there.cross_fabric(op, here_, op.bytes_back(), answer);
   co_await here_.nic.pipe(op, cycles, op.bytes_back());
   if (op.verb == Verb::kRead) co_await here_.pcie.land(op);
   here_.node.finish(answer);

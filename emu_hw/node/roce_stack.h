@@ -4,19 +4,19 @@
 // of the doorbell itself (BF, "BlueFlame"), and fetches another one from memory (DMA).
 #pragma once
 
+#include <vector>
+
 #include "emu_hw/kernel/task.h"
-#include "emu_hw/node/work_requests.h"
-#include "emu_hw/parts/context_cache.h"
-#include "emu_hw/rules/loss.h"
 #include "emu_hw/node/roce_connections.h"
 #include "emu_hw/node/stack.h"
+#include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
 class RoceStack final : public Stack {
  public:
-  // Connected queue pairs of the two hosts, which are joined: Parameters::remote_jetties of them.
-  RoceStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
+  // Queue pairs of `here`, connected with each of the peers, to which it is joined: Parameters::remote_jetties each.
+  RoceStack(const Parameters&, EmulatedHost& here, const Peers&);
 
   Task run(Operation& op) override;
 
@@ -26,11 +26,11 @@ class RoceStack final : public Stack {
 
   const Parameters& parameters_;
   EmulatedHost& here_;
-  EmulatedHost& there_;
-  ContextCache contexts_here_, contexts_there_;
+  std::vector<EmulatedHost*> peers_;
+  const ContextNeeds contexts_;
   LossRule loss_;
   WorkRequests requests_;
-  RoceConnections connections_;
+  std::vector<RoceConnections> connections_;  // by peer
 };
 
 }  // namespace ub::emu

@@ -9,15 +9,13 @@
 namespace ub::emu {
 namespace {
 
-constexpr size_t kFarMemoryBytes = size_t{1} << 34;  // costs what is touched of it
-
 bool is_load_or_store(const Operation& op) { return op.verb == Verb::kLoad || op.verb == Verb::kStore; }
 
 // A node of loads and stores, which has work requests as well.
 class UbStack final : public Stack {
  public:
-  UbStack(const Parameters& p, EmulatedHost& here, EmulatedHost& there)
-      : loads_(p, here, there, kFarMemoryBytes), requests_(p, here, there) {}
+  UbStack(const Parameters& p, EmulatedHost& here, const Peers& peers)
+      : loads_(p, here, peers), requests_(p, here, peers) {}
   void open() override { loads_.open(); }
   Task run(Operation& op) override { return is_load_or_store(op) ? loads_.run(op) : requests_.run(op); }
 
@@ -28,11 +26,11 @@ class UbStack final : public Stack {
 
 }  // namespace
 
-std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, EmulatedHost& here, EmulatedHost& there) {
-  if (name == "ldst") return std::make_unique<UbStack>(p, here, there);
-  if (name == "urma") return std::make_unique<UrmaStack>(p, here, there);
-  if (name == "roce") return std::make_unique<RoceStack>(p, here, there);
-  if (name == "swap") return std::make_unique<SwapStack>(p, here, there);
+std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, EmulatedHost& here, const Peers& peers) {
+  if (name == "ldst") return std::make_unique<UbStack>(p, here, peers);
+  if (name == "urma") return std::make_unique<UrmaStack>(p, here, peers);
+  if (name == "roce") return std::make_unique<RoceStack>(p, here, peers);
+  if (name == "swap") return std::make_unique<SwapStack>(p, here, *peers.hosts.front());
   return nullptr;
 }
 

@@ -13,6 +13,7 @@
 namespace ub::emu {
 
 struct EmulatedHost;
+struct Peers;
 
 class Stack {
  public:
@@ -25,8 +26,9 @@ class Stack {
 };
 
 // ldst: loads and stores, with work requests for all other verbs; urma: work requests of UB; roce: those of RoCE; swap:
-// swapping over RoCE. Null: there is no stack of that name. The hosts are joined by a link with TP bypass.
-std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters&, EmulatedHost& here, EmulatedHost& there);
+// swapping over RoCE, with one peer. Null: there is no stack of that name. `here` is joined to each of its peers by a
+// link with TP bypass.
+std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters&, EmulatedHost& here, const Peers&);
 // Does a program read by loads there? Else by READ.
 bool has_loads(std::string_view name);
 

@@ -9,7 +9,7 @@ SwapStack::SwapStack(const Parameters& p, EmulatedHost& here, EmulatedHost& ther
     : parameters_(p),
       here_(here),
       there_(there),
-      requests_(here.node, there.node),
+      requests_(here.node),
       connections_(here, there, requests_.jfc, 1),
       resident_(p.resident_pages) {}
 
@@ -37,7 +37,7 @@ Task SwapStack::read_pages(Operation& op, Operation& read) {
   co_await here_.cpu.build(op);
   co_await here_.pcie.ring_doorbell(op);
   co_await here_.pcie.fetch_request(op);
-  requests_.post(connections_.here(0), read, 0, roce::make_rkey(requests_.remote.registered.token_id, 0));
+  requests_.post(connections_.here(0), read, roce_destination(there_));
   const Train request = here_.node.hand_over(connections_.here(0).id);
   requests_.expect_sent(read, request);
   co_await here_.nic.pipe(op, cycles, read.bytes_there());

@@ -4,24 +4,21 @@
 // the CPU's bus, so nothing crosses PCIe.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/emulated_host.h"
-#include "emu_hw/node/receivers.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/node/work_requests.h"
-#include "emu_hw/parts/context_cache.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
 class UrmaStack final : public Stack {
  public:
-  // A queue at `here` for memory and receivers at `there`, Parameters::remote_jetties of them. The hosts are joined,
+  // A queue at `here` for memory and receivers of its peers, Parameters::remote_jetties of each. They are joined to it,
   // and Node::settle() follows.
-  UrmaStack(const Parameters&, EmulatedHost& here, EmulatedHost& there);
+  UrmaStack(const Parameters&, EmulatedHost& here, const Peers&);
 
   Task run(Operation& op) override;
 
@@ -30,14 +27,12 @@ class UrmaStack final : public Stack {
 
   const uint64_t cycles_;
   EmulatedHost& here_;
-  EmulatedHost& there_;
-  ContextCache contexts_here_, contexts_there_;
+  std::vector<EmulatedHost*> peers_;
+  const ContextNeeds contexts_;
   LossRule loss_;
   WorkRequests requests_;
   SendRing ring_;
-  Receivers receivers_;
-  std::vector<std::unique_ptr<SendRing>> rings_there_;  // of the receivers, which send nothing
-  std::vector<uint32_t> targets_;
+  std::vector<std::vector<uint32_t>> targets_;  // by peer and receiver
 };
 
 }  // namespace ub::emu

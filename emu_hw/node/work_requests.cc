@@ -8,7 +8,6 @@ namespace ub::emu {
 namespace {
 
 constexpr size_t kNearBytes = size_t{1} << 20;
-constexpr size_t kFarBytes = size_t{1} << 34;  // costs what is touched of it
 constexpr uint8_t kStrongOrder = 2;
 
 WrOp opcode_of(Verb verb) {
@@ -30,20 +29,19 @@ WrOp opcode_of(Verb verb) {
 
 }  // namespace
 
-WorkRequests::WorkRequests(Node& here, Node& there)
-    : jfc(here, 2 * kDepth), local(here, kNearBytes), remote(there, kFarBytes), here_(here) {}
+WorkRequests::WorkRequests(Node& here) : jfc(here, 2 * kDepth), local(here, kNearBytes), here_(here) {}
 
-void WorkRequests::post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const {
+void WorkRequests::post(SendRing& ring, const Operation& op, const Destination& to) const {
   Wqe element{};
   element.op = opcode_of(op.verb);
   element.flags = kWrSignaled;
-  element.target = target;
+  element.target = to.target;
   element.user_ctx = op.number;
   element.length = op.bytes;
   element.immediate = 1;
   if (op.verb != Verb::kSend) {
-    element.token_id = remote_key;
-    element.remote_address = remote.address() + op.place;
+    element.token_id = to.key;
+    element.remote_address = to.memory.address() + op.place;
   }
   if (op.is_strict) element.place_order = kStrongOrder;
   element.sge = local.sge(0, op.bytes);

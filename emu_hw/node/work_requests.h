@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work requests as an application sees them: memory at both ends, elements in a ring, completions.
+// Work requests as an application sees them: memory, elements in a ring, completions.
 #pragma once
 
 #include "emu_hw/node/node.h"
@@ -10,11 +10,17 @@ namespace ub::emu {
 
 class WorkRequests {
  public:
-  WorkRequests(Node& here, Node& there);
+  explicit WorkRequests(Node& here);
 
+  // Where a request goes: an object of the Core here, and memory there by its key.
+  struct Destination {
+    uint32_t target;  // 0 of RoCE
+    uint32_t key;
+    const Region& memory;
+  };
   // Into a ring at `here`: READ, WRITE, fetch-add or compare-and-swap between the first bytes of the memory here and a
   // place there, or a SEND.
-  void post(SendRing& ring, const Operation& op, uint32_t target, uint32_t remote_key) const;
+  void post(SendRing& ring, const Operation& op, const Destination& to) const;
   // Throws if the Core sends nothing for the operation: with the status that it completed it with, if it did.
   void expect_sent(const Operation& op, const Train& request);
   // Is the oldest completion that of the operation? Takes it. Throws if it is an error.
@@ -23,7 +29,7 @@ class WorkRequests {
   static constexpr uint32_t kDepth = 64;  // of the ring
 
   CompletionQueue jfc;
-  Region local, remote;
+  Region local;
 
  private:
   Node& here_;

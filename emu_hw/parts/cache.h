@@ -34,7 +34,8 @@ class Cache : public Part {
     return is_in_l2 ? Answer{parameters_.l2, true} : Answer{parameters_.local_dram, false};
   }
   Charge take(Operation& op, const Answer& answer) const {
-    return Part::take(op, answer.is_hit ? "cache.hit" : "cache.miss", answer.takes);
+    if (answer.is_hit) return Part::take(op, "cache.hit", answer.takes);
+    return Part::take(op, "cache.miss", fidelity_.charges_misses ? answer.takes : Span{});
   }
 
  private:

@@ -36,6 +36,7 @@ class Operation final : public Named {
   const uint32_t node;  // where it was issued
   const Verb verb;
   const uint32_t bytes;
+  uint32_t peer = 0;        // which of the hosts that its node talks to
   uint64_t place = 0;       // in the remote memory; not for SEND
   uint32_t receiver = 0;    // SEND: which of the target's endpoints gets it
   bool is_strict = false;   // it has a strict order

@@ -13,10 +13,15 @@ class OrderGate : public Part {
 
   // UB asks for an order with single requests.
   Charge pass_ub(Operation& op) const {
-    return take(op, "order.gate", op.is_strict ? parameters_.ub_so_gating : Span{});
+    return pass(op, op.is_strict ? parameters_.ub_so_gating : Span{});
   }
   // RoCE has no request without an order.
-  Charge pass_roce(Operation& op) const { return take(op, "order.gate", parameters_.roce_so_overhead); }
+  Charge pass_roce(Operation& op) const { return pass(op, parameters_.roce_so_overhead); }
+
+ private:
+  Charge pass(Operation& op, Span cost) const {
+    return take(op, "order.gate", fidelity_.charges_gates ? cost : Span{});
+  }
 };
 
 }  // namespace ub::emu

@@ -40,6 +40,7 @@ Task ClosedLoop::carry_out(uint64_t number) {
   op.place = step.place;
   op.is_strict = step.is_strict;
   op.receiver = step.receiver;
+  op.peer = step.peer;
   Task task = stack_.run(op);
   co_await task;
   if (op.ledger.end() != kernel_.now()) throw std::logic_error(op.name() + ": its ledger is not its latency");

@@ -18,6 +18,7 @@ struct Step {
   uint64_t place = 0;
   bool is_strict = false;
   uint32_t receiver = 0;
+  uint32_t peer = 0;
 };
 
 class Workload {

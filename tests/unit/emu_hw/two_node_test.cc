@@ -106,7 +106,7 @@ TEST(TwoHosts, roce_by_blue_flame) {
 
 TEST(TwoHosts, loads) {
   TwoHosts hosts;
-  LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
+  LdstStack stack(hosts.parameters, hosts.here, hosts.there);
   Timed timed(hosts, stack);
   stack.open();
   EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u);
@@ -133,7 +133,7 @@ TEST(TwoHosts, caches_by_policy) {
     Parameters p;
     p.cache_policy = policy;
     TwoHosts hosts(p);
-    LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
+    LdstStack stack(hosts.parameters, hosts.here, hosts.there);
     Timed timed(hosts, stack);
     stack.open();
     EXPECT_EQ(timed.run(Verb::kLoad, 64, 0u), 500u) << timed.ledger;
@@ -166,7 +166,7 @@ uint64_t roce(const Parameters& p, Verb verb) {
 
 uint64_t load(const Parameters& p) {
   TwoHosts hosts(p);
-  LdstStack stack(hosts.parameters, hosts.here, hosts.there, 1 << 20);
+  LdstStack stack(hosts.parameters, hosts.here, hosts.there);
   Timed timed(hosts, stack);
   stack.open();
   return timed.run(Verb::kLoad, 64);
