@@ -6,6 +6,7 @@ namespace {
 
 constexpr Model kModels[] = {
     {"two_node", "two hosts that are joined by a link, and a program on one of them", run_two_node},
+    {"cluster", "hosts that read each other, by the reference's rule of contention", run_cluster},
 };
 
 }  // namespace

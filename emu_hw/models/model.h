@@ -48,5 +48,7 @@ std::string names_of_models();
 // ---- the models ---------------------------------------------------------------------------------------------------
 // Two hosts, one program: values of latency and rate (measures.h).
 PointResult run_two_node(const Point&);
+// Parameters::nodes hosts, all of which read each other: the same values, of all of them together.
+PointResult run_cluster(const Point&);
 
 }  // namespace ub::emu

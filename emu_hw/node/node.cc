@@ -116,6 +116,12 @@ void Node::completions_read(uint32_t jfc) {
   set_deadline();
 }
 
+uint64_t Node::repeated_frames() const {
+  const Counters& counters = core.counters();
+  return counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
+         counters[Counter::kRoceTxRetransmit];
+}
+
 // The frame names the link by which it comes.
 void Node::receive(const Frame& frame) { core.on_packet(now(), frame.link, frame.bytes); }
 

@@ -63,6 +63,9 @@ class Node {
   // The program took completions of a JFC.
   void completions_read(uint32_t jfc);
 
+  // That the Core sent again.
+  uint64_t repeated_frames() const;
+
   Kernel& kernel() const { return kernel_; }
   Instant now() const { return {settled_at_.ns + kernel_.now().whole_ns()}; }
 

@@ -30,7 +30,7 @@ std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, Em
   if (name == "ldst") return std::make_unique<UbStack>(p, here, peers);
   if (name == "urma") return std::make_unique<UrmaStack>(p, here, peers);
   if (name == "roce") return std::make_unique<RoceStack>(p, here, peers);
-  if (name == "swap") return std::make_unique<SwapStack>(p, here, *peers.hosts.front());
+  if (name == "swap" && peers.hosts.size() == 1) return std::make_unique<SwapStack>(p, here, *peers.hosts.front());
   return nullptr;
 }
 
