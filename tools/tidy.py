@@ -71,7 +71,7 @@ LAYERS = [
     ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/transport/", "dataplane/")),
     ("emu_hw/kernel/", ("lib/base/", "emu_hw/kernel/")),
     ("emu_hw/rules/", ("lib/base/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/", "emu_hw/rules/")),
-    ("emu_hw/parts/", ("lib/base/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/")),
+    ("emu_hw/parts/", ("lib/base/", "lib/impair/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/")),
     ("emu_hw/", ("lib/base/", "lib/impair/", "lib/transport/", "emu_hw/")),
     ("apps/examples/roce_", ("lib/roce/",)),
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),

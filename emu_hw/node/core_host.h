@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "emu_hw/node/memory_at_hand.h"
+#include "emu_hw/parts/frame.h"
 
 namespace ub::emu {
-
-struct Frame {
-  uint32_t link;  // of the node that sends it
-  std::vector<std::byte> bytes;
-};
-
-// Frames that pass all parts together, in their order.
-using Train = std::vector<Frame>;
 
 class CoreHost : public MemoryAtHand {
  public:

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "emu_hw/node/fabric.h"
 #include "emu_hw/node/node.h"
 #include "emu_hw/node/service.h"
 #include "emu_hw/parts/context_cache.h"
 #include "emu_hw/parts/cpu.h"
+#include "emu_hw/parts/fabric.h"
 #include "emu_hw/parts/link.h"
 #include "emu_hw/parts/lumped_nic.h"
 #include "emu_hw/parts/memory.h"

@@ -4,7 +4,7 @@
 // time for each host but the one that sends it, whether these send or not.
 #pragma once
 
-#include "emu_hw/node/fabric.h"
+#include "emu_hw/parts/fabric.h"
 
 namespace ub::emu {
 

@@ -3,7 +3,7 @@
 // What lies behind the link of a host, on the way to another one: nothing, a rule, or a switch.
 #pragma once
 
-#include "emu_hw/node/core_host.h"
+#include "emu_hw/parts/frame.h"
 #include "emu_hw/parts/part.h"
 
 namespace ub::emu {
