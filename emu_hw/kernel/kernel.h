@@ -57,6 +57,8 @@ class Kernel {
   void begin_operation() { ++open_; }
   void end_operation() { --open_, ++progress_; }
   uint64_t open_operations() const { return open_; }
+  // Nothing is left to be done.
+  bool is_done() const { return events_.empty() && open_ == 0; }
   // Something happened that an operation may be waiting for: a frame, a completion, a change of state.
   void note_progress() { ++progress_; }
 

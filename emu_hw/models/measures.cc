@@ -37,6 +37,7 @@ std::map<std::string, double> measures_of(const std::vector<Sample>& samples) {
       {"max_ns", ns(sorted.back())},
       {"p50i_ns", interpolated(sorted, 0.5)},
       {"p999i_ns", interpolated(sorted, 0.999)},
+      {"operations", static_cast<double>(count)},
   };
   const Span between = samples.back().ended - samples.front().ended;
   if (between.ps != 0) values["mops"] = static_cast<double>(count - 1) * 1000 / between.ns();

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "emu_hw/models/measures.h"
 #include "emu_hw/models/model.h"
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
+#include "emu_hw/rules/lock.h"
+#include "emu_hw/rules/runtime_cap.h"
 #include "emu_hw/workload/closed_loop.h"
 
 namespace ub::emu {
 namespace {
 
-// Why the point says nothing; "": it does.
+// Why the point says nothing; "": it does. `wanted` operations, unless the run was cut.
 std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
-  if (done != wanted) return std::to_string(wanted - done) + " operations are missing";
+  if (here.site.kernel.is_done() && done != wanted) return std::to_string(wanted - done) + " operations are missing";
+  if (done == 0) return "no operation ended before rule.runtime_cap";
   for (const EmulatedHost* host : {&here, &there}) {
     const Counters& counters = host->node.core.counters();
     const uint64_t repeated = counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
@@ -45,13 +50,19 @@ PointResult run_two_node(const Point& point) {
   Node::settle({&here.node, &there.node});
   stack->open();
   ClosedLoop loop(kernel, *stack, *workload, 1, static_cast<uint32_t>(p.in_flight));
+  std::optional<PoissonArrivals> arrivals;
+  if (p.offered_rate != 0) loop.issue_by(arrivals.emplace(p));
+  const LockRule lock(p);
+  const bool is_lock = point.workload == "lock";
+  const uint64_t operations = is_lock ? lock.attempts(p.operations) : p.operations;
   const TaskEnd end{kernel};
   PointResult result;
   try {
-    loop.start(p.operations);
-    kernel.run();
-    result.invalid = fault_of(here, there, loop.samples().size(), p.operations);
-    if (result.invalid.empty()) result.values = measures_of(loop.samples());
+    loop.start(operations);
+    kernel.run(runtime_cap(p, operations));
+    const std::vector<Sample> samples = is_lock ? lock.acquisitions(loop.samples()) : loop.samples();
+    result.invalid = fault_of(here, there, samples.size(), p.operations);
+    if (result.invalid.empty()) result.values = measures_of(samples);
   } catch (const std::exception& error) {  // a deadlock, or an operation that the Core refused
     result.invalid = error.what();
   }

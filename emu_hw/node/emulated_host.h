@@ -9,6 +9,7 @@
 
 #include "emu_hw/node/node.h"
 #include "emu_hw/node/service.h"
+#include "emu_hw/parts/attachment.h"
 #include "emu_hw/parts/context_cache.h"
 #include "emu_hw/parts/cpu.h"
 #include "emu_hw/parts/fabric.h"
@@ -27,6 +28,7 @@ struct EmulatedHost {
         cpu(site),
         memory(site),
         pcie(site),
+        attachment(site),
         gate(site),
         psn(site),
         nic(site),
@@ -49,6 +51,7 @@ struct EmulatedHost {
   Cpu cpu;
   Memory memory;
   Pcie pcie;
+  Attachment attachment;
   OrderGate gate;
   PsnAllocator psn;
   LumpedNic nic;

@@ -17,13 +17,15 @@ bypass::Requester<CoreHost>& requester_of(Node& node) {
 
 }  // namespace
 
-LdstStack::LdstStack(const Parameters& parameters, EmulatedHost& here, const Peers& peers)
-    : cycles_(parameters.nic_cycles_ldst),
+LdstStack::LdstStack(const Parameters& p, EmulatedHost& here, const Peers& peers)
+    : cycles_(p.nic_cycles_ldst),
       here_(here),
       peers_(peers.hosts),
       cache_(here.site),
       contexts_(ub_contexts(here.site)),
-      loss_(here.site, cycles_, 1) {
+      loss_(here.site, cycles_, 1),
+      jitter_(here.site),
+      fused_ack_(p) {
   for (EmulatedHost* peer : peers_) targets_.push_back(here.node.add_target(peer->node, ObjectKind::kJetty, kAnyId));
 }
 
@@ -44,12 +46,14 @@ Task LdstStack::run(Operation& op) {
   if (answer.is_hit) co_return;
   co_await here_.contexts(contexts_).touch(op);
   co_await here_.memory.cross_bus(op);
+  co_await here_.attachment.hand_over(op);
   co_await here_.psn.allocate(op);
   co_await here_.gate.pass_ub(op);
   begin(op);
   Task travel = there_and_back(op);
   co_await travel;
   end(op);
+  co_await here_.attachment.complete(op);
   co_await here_.memory.cross_bus(op);
 }
 
@@ -59,16 +63,21 @@ Task LdstStack::there_and_back(Operation& op) {
   Train request = here_.node.send();
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await jitter_.stretch_wire(op, op.bytes_there());
   co_await here_.cross_fabric(op, there, op.bytes_there(), request);
   co_await loss_.draw(op);
   co_await there.nic.pipe(op, cycles_, op.bytes_there());
   co_await there.contexts(contexts_).touch(op);
   co_await there.memory.cross_bus(op);
+  co_await jitter_.stretch(op, there.site.parameters.membus);
+  co_await there.attachment.reach_memory(op);
   co_await there.memory.access(op);
   Train answer = there.node.deliver(request);
-  co_await there.nic.pipe(op, cycles_, op.bytes_back());
-  co_await there.link.wire(op, op.bytes_back());
-  co_await there.cross_fabric(op, here_, op.bytes_back(), answer);
+  const uint32_t sent_back = fused_ack_.bytes_sent_back(op);
+  co_await there.nic.pipe(op, cycles_, sent_back);
+  co_await there.link.wire(op, sent_back);
+  co_await jitter_.stretch_wire(op, sent_back);
+  co_await there.cross_fabric(op, here_, sent_back, answer);
   co_await here_.nic.pipe(op, cycles_, op.bytes_back());
   here_.node.finish(answer);
 }

@@ -10,6 +10,8 @@
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/parts/cache.h"
+#include "emu_hw/rules/fused_ack.h"
+#include "emu_hw/rules/jitter.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
@@ -32,6 +34,8 @@ class LdstStack final : public Stack {
   Cache cache_;
   const ContextNeeds contexts_;
   LossRule loss_;
+  JitterRule jitter_;
+  const FusedAck fused_ack_;
   std::vector<std::byte> local_;
   std::vector<uint32_t> tickets_;  // of the operation that is under way
   std::vector<uint32_t> targets_, handles_;  // by peer

@@ -2,14 +2,6 @@
 #include "emu_hw/node/roce_stack.h"
 
 namespace ub::emu {
-namespace {
-
-// A READ or an atomic brings data back.
-bool reads_there(const Operation& op) {
-  return op.verb == Verb::kRead || op.verb == Verb::kFetchAdd || op.verb == Verb::kCompareSwap;
-}
-
-}  // namespace
 
 RoceStack::RoceStack(const Parameters& p, EmulatedHost& here, const Peers& peers)
     : parameters_(p),
@@ -17,6 +9,7 @@ RoceStack::RoceStack(const Parameters& p, EmulatedHost& here, const Peers& peers
       peers_(peers.hosts),
       contexts_(roce_contexts(here.site)),
       loss_(here.site, p.nic_cycles_roce, p.gbn_flight),
+      jitter_(here.site),
       requests_(here.node) {
   for (EmulatedHost* peer : peers_) connections_.emplace_back(here, *peer, requests_.jfc, p.remote_jetties);
 }
@@ -31,13 +24,17 @@ Task RoceStack::run(Operation& op) {
   co_await here_.contexts(contexts_).touch(op);
   co_await here_.cpu.build(op);
   co_await here_.pcie.ring_doorbell(op);
-  if (is_fetched(op)) co_await here_.pcie.fetch_request(op);
+  if (is_fetched(op)) {
+    co_await here_.pcie.fetch_request(op);
+    co_await jitter_.stretch(op, parameters_.pcie_dma_read);
+  }
   co_await here_.gate.pass_roce(op);
   requests_.post(connections_[op.peer].here(op.receiver), op, roce_destination(*peers_[op.peer]));
   Task travel = there_and_back(op);
   co_await travel;
   requests_.complete(op);
   co_await here_.pcie.write_completion(op);
+  co_await jitter_.stretch(op, parameters_.pcie_dma_write);
   co_await here_.cpu.poll_host(op);
   co_await here_.cpu.poll_lib(op);
 }
@@ -50,14 +47,17 @@ Task RoceStack::there_and_back(Operation& op) {
   requests_.expect_sent(op, request);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
+  co_await jitter_.stretch_wire(op, op.bytes_there());
   co_await here_.cross_fabric(op, there, op.bytes_there(), request);
   co_await loss_.draw(op);
   co_await there.nic.pipe(op, cycles, op.bytes_there());
   co_await there.contexts(contexts_).touch(op);
-  if (reads_there(op)) {
+  if (op.reads_there()) {
     co_await there.pcie.read(op);
+    co_await jitter_.stretch(op, parameters_.pcie_dma_read);
   } else {
     co_await there.pcie.write(op);
+    if (op.verb != Verb::kSend) co_await jitter_.stretch(op, parameters_.pcie_dma_write);
   }
   co_await there.memory.access(op);
   Train answer = there.node.deliver(request);
@@ -73,9 +73,13 @@ Task RoceStack::there_and_back(Operation& op) {
   }
   co_await there.nic.pipe(op, cycles, op.bytes_back());
   co_await there.link.wire(op, op.bytes_back());
+  co_await jitter_.stretch_wire(op, op.bytes_back());
   co_await there.cross_fabric(op, here_, op.bytes_back(), answer);
   co_await here_.nic.pipe(op, cycles, op.bytes_back());
-  if (op.verb == Verb::kRead) co_await here_.pcie.land(op);
+  if (op.verb == Verb::kRead) {
+    co_await here_.pcie.land(op);
+    co_await jitter_.stretch(op, parameters_.pcie_dma_write);
+  }
   here_.node.finish(answer);
 }
 

@@ -9,6 +9,7 @@
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/roce_connections.h"
 #include "emu_hw/node/stack.h"
+#include "emu_hw/rules/jitter.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
@@ -29,6 +30,7 @@ class RoceStack final : public Stack {
   std::vector<EmulatedHost*> peers_;
   const ContextNeeds contexts_;
   LossRule loss_;
+  JitterRule jitter_;
   WorkRequests requests_;
   std::vector<RoceConnections> connections_;  // by peer
 };

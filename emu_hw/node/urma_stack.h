@@ -10,6 +10,8 @@
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/node/work_requests.h"
+#include "emu_hw/rules/fused_ack.h"
+#include "emu_hw/rules/jitter.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
@@ -30,6 +32,8 @@ class UrmaStack final : public Stack {
   std::vector<EmulatedHost*> peers_;
   const ContextNeeds contexts_;
   LossRule loss_;
+  JitterRule jitter_;
+  const FusedAck fused_ack_;
   WorkRequests requests_;
   SendRing ring_;
   std::vector<std::vector<uint32_t>> targets_;  // by peer and receiver

@@ -22,15 +22,16 @@ struct ContextNeeds {
   Span refetch;
 };
 
-inline ContextNeeds ub_contexts(const Site& site) {
-  const Parameters& p = site.parameters;
-  const uint64_t channels = 2 * p.active_connections;
-  if (!site.fidelity.has_two_node_spills) return {p.ub_tp_cache, channels, p.membus + p.remote_dram};
-  return {p.ub_tp_cache, channels + p.remote_jetties, p.membus + p.local_dram};
-}
 inline ContextNeeds roce_contexts(const Site& site) {
   const Parameters& p = site.parameters;
   return {p.roce_qp_cache, p.active_connections * p.active_connections * p.remote_jetties, p.pcie_dma_read};
+}
+inline ContextNeeds ub_contexts(const Site& site) {
+  const Parameters& p = site.parameters;
+  if (p.ub_state == UbState::kPairs) return roce_contexts(site);
+  const uint64_t channels = 2 * p.active_connections;
+  if (!site.fidelity.has_two_node_spills) return {p.ub_tp_cache, channels, p.membus + p.remote_dram};
+  return {p.ub_tp_cache, channels + p.remote_jetties, p.membus + p.local_dram};
 }
 
 class ContextCache : public Part {

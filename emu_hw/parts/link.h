@@ -10,13 +10,17 @@
 
 namespace ub::emu {
 
+inline Span time_of_bytes(const Parameters& p, uint32_t bytes) {
+  return {uint64_t{bytes} * 8 * 1000 / p.link_bw};  // bits at Gb/s, in ps
+}
+inline Span time_on_wire(const Parameters& p, uint32_t bytes) { return p.link_delay + time_of_bytes(p, bytes); }
+
 class Link : public Part {
  public:
   using Part::Part;
 
   Charge wire(Operation& op, uint32_t bytes) const {
-    const Span serialization{uint64_t{bytes} * 8 * 1000 / parameters_.link_bw};  // bits at Gb/s, in ps
-    return take(op, "link", parameters_.link_delay + serialization);
+    return take(op, "link", time_on_wire(parameters_, bytes));
   }
 };
 

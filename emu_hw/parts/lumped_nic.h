@@ -54,6 +54,12 @@ class LumpedNic : public Part {
     return Part::take(op, "nic.pipe", parameters_.nic_cycle * (cycles + more_flits(bytes)));
   }
 
+  // It finds out which of several endpoints a message of UB is for.
+  Charge dispatch(Operation& op) const {
+    const bool are_several = parameters_.remote_jetties > 1;
+    return Part::take(op, "nic.dispatch", are_several ? parameters_.ub_jetty_group_dispatch : Span{});
+  }
+
   // It tells a receiver of a message.
   Charge notify(Operation& op) const {
     return Part::take(op, "nic.notify", parameters_.nic_cycle * parameters_.notify_cycles);

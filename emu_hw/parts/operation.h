@@ -26,7 +26,10 @@ class Operation final : public Named {
   // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a request
   // without payload counts as 64 bytes, an answer without payload as eight.
   uint32_t bytes_there() const { return carries_payload_there() ? bytes : 64; }
-  uint32_t bytes_back() const { return verb == Verb::kRead || verb == Verb::kLoad ? bytes : 8; }
+  uint32_t bytes_back() const { return brings_data() ? bytes : 8; }
+  bool brings_data() const { return verb == Verb::kRead || verb == Verb::kLoad; }
+  // The target's memory is read for it.
+  bool reads_there() const { return brings_data() || verb == Verb::kFetchAdd || verb == Verb::kCompareSwap; }
 
   std::string name() const override {
     return std::string(name_of(verb)) + " " + std::to_string(number) + " of node " + std::to_string(node);

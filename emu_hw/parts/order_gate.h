@@ -11,8 +11,9 @@ class OrderGate : public Part {
  public:
   using Part::Part;
 
-  // UB asks for an order with single requests.
+  // UB asks for an order with single requests, unless all have one.
   Charge pass_ub(Operation& op) const {
+    if (parameters_.ub_order == UbOrder::kAlways) return pass_roce(op);
     return pass(op, op.is_strict ? parameters_.ub_so_gating : Span{});
   }
   // RoCE has no request without an order.

@@ -15,6 +15,11 @@
 namespace ub::emu {
 
 enum class CachePolicy : uint8_t { kWriteBack, kWriteThrough, kUncached };
+enum class Acknowledgement : uint8_t { kSeparate, kFused };
+enum class RuntimeCap : uint8_t { kOn, kOff };
+enum class Attach : uint8_t { kBus, kPcie };
+enum class UbState : uint8_t { kBounded, kPairs };
+enum class UbOrder : uint8_t { kAsked, kAlways };
 
 struct Parameters {
 #define EMU_TIME(name, default_ps, meaning) Span name{default_ps};

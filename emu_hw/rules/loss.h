@@ -9,6 +9,7 @@
 #include <string>
 
 #include "emu_hw/kernel/random_stream.h"
+#include "emu_hw/parts/link.h"
 #include "emu_hw/parts/part.h"
 
 namespace ub::emu {
@@ -30,7 +31,7 @@ class LossRule : public Part {
  private:
   Span round_trip(uint32_t bytes) const {
     const Span pipes = fidelity_.delay(parameters_.nic_cycle * (2 * cycles_) * 2);
-    const Span serialization = fidelity_.delay({uint64_t{bytes} * 8 * 1000 / parameters_.link_bw});
+    const Span serialization = fidelity_.delay(time_of_bytes(parameters_, bytes));
     return pipes + (parameters_.link_delay + serialization) * 2;
   }
 

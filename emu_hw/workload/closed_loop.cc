@@ -24,6 +24,7 @@ void ClosedLoop::start(uint64_t operations) { spawn(kernel_, issue(operations));
 Task ClosedLoop::issue(uint64_t operations) {
   co_await delay(kernel_, kPoll, "the first issue");
   for (uint64_t number = 0; number < operations; ++number) {
+    if (arrivals_ != nullptr) co_await delay(kernel_, arrivals_->gap(), "the next arrival");
     if (in_flight_ == most_) {
       co_await room_.wait(program_);
       co_await delay(kernel_, kPoll, "the next issue");

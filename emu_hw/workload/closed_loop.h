@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that keeps some operations in flight: the next one is issued a nanosecond after one has ended.
+// A program that keeps some operations in flight: the next one is issued a nanosecond after one has ended. If they
+// arrive at times of their own, this is an open loop, with as many in flight at most.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,18 @@
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/stack.h"
+#include "emu_hw/parts/sample.h"
+#include "emu_hw/workload/open_loop.h"
 #include "emu_hw/workload/workload.h"
 
 namespace ub::emu {
 
-struct Sample {
-  Time issued, ended;
-  Span latency() const { return ended - issued; }
-};
-
 class ClosedLoop {
  public:
   ClosedLoop(Kernel& kernel, Stack& stack, Workload& workload, uint32_t node, uint32_t in_flight);
+
+  // The next one is issued a gap of these after the former, if there is room. They outlive this.
+  void issue_by(PoissonArrivals& arrivals) { arrivals_ = &arrivals; }
 
   // Issues so many, the first one a nanosecond from now. The samples are complete when the kernel has nothing to do.
   void start(uint64_t operations);
@@ -48,6 +49,7 @@ class ClosedLoop {
   Workload& workload_;
   const uint32_t node_, most_;
   uint32_t in_flight_ = 0;
+  PoissonArrivals* arrivals_ = nullptr;
   Program program_;
   WaitList room_;
   std::vector<Sample> samples_;

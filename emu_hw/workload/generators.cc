@@ -56,24 +56,49 @@ class RandomLines final : public Workload {
   RandomStream random_;
 };
 
-// Lines by rank: the k-th is read as often as 1 / k^alpha says.
-class ZipfRead final : public Workload {
+// Keys by rank: the k-th is drawn as often as 1 / k^alpha says.
+class ZipfKeys {
  public:
-  ZipfRead(const Parameters& p, bool loads) : verb_(reading(loads)), random_(p.seed, "program", "keys") {
+  explicit ZipfKeys(const Parameters& p) : random_(p.seed, "program", "keys") {
     double sum = 0;
     for (uint64_t rank = 1; rank <= p.zipf_keys; ++rank)
       up_to_.push_back(sum += std::pow(static_cast<double>(rank), -p.zipf_alpha));
   }
-  Step next(uint64_t) override {
+  uint64_t next() {
     const double drawn = random_.uniform() * up_to_.back();
-    const auto key = std::upper_bound(up_to_.begin(), up_to_.end() - 1, drawn) - up_to_.begin();
-    return {verb_, kLine, static_cast<uint64_t>(key) * kLine};
+    return static_cast<uint64_t>(std::upper_bound(up_to_.begin(), up_to_.end() - 1, drawn) - up_to_.begin());
   }
 
  private:
-  const Verb verb_;
   RandomStream random_;
-  std::vector<double> up_to_;  // how often the keys up to this one are read, not normalised
+  std::vector<double> up_to_;  // how often the keys up to this one are drawn, not normalised
+};
+
+// A line for each key.
+class ZipfRead final : public Workload {
+ public:
+  ZipfRead(const Parameters& p, bool loads) : verb_(reading(loads)), keys_(p) {}
+  Step next(uint64_t) override { return {verb_, kLine, keys_.next() * kLine}; }
+
+ private:
+  const Verb verb_;
+  ZipfKeys keys_;
+};
+
+// Half of them get the line of a key, the others put it.
+class YcsbA final : public Workload {
+ public:
+  YcsbA(const Parameters& p, bool loads)
+      : get_(reading(loads)),
+        put_(loads ? Verb::kStore : Verb::kWrite),
+        keys_(p),
+        random_(p.seed, "program", "gets and puts") {}
+  Step next(uint64_t) override { return {random_.chance(0.5) ? get_ : put_, kLine, keys_.next() * kLine}; }
+
+ private:
+  const Verb get_, put_;
+  ZipfKeys keys_;
+  RandomStream random_;
 };
 
 // What follows from the number alone.
@@ -95,13 +120,14 @@ std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&
   const Verb read = reading(loads);
   if (name == "pointer_chase") return std::make_unique<PointerChase>(p, loads);
   if (name == "zipf_read") return std::make_unique<ZipfRead>(p, loads);
+  if (name == "ycsb_a") return std::make_unique<YcsbA>(p, loads);
   if (name == "scan") return plain([=](uint64_t n) { return Step{read, kLine, n * kLine}; });
   if (name == "graph_walk") return std::make_unique<RandomLines>(p, loads, 4096, 4);
   if (name == "hash_probe") return std::make_unique<RandomLines>(p, loads, 1024, 0);
   if (name == "bulk_read") return plain([=](uint64_t n) { return Step{read, bytes, n * bytes}; });
   if (name == "bulk_write") return plain([=](uint64_t n) { return Step{Verb::kWrite, bytes, n * bytes}; });
   if (name == "fetch_add") return plain([](uint64_t) { return Step{Verb::kFetchAdd, 8}; });
-  if (name == "compare_swap") return plain([](uint64_t) { return Step{Verb::kCompareSwap, 8}; });
+  if (name == "compare_swap" || name == "lock") return plain([](uint64_t) { return Step{Verb::kCompareSwap, 8}; });
   if (name == "send") {
     const uint64_t receivers = p.remote_jetties;
     return plain([=](uint64_t n) { return Step{Verb::kSend, bytes, 0, false, static_cast<uint32_t>(n % receivers)}; });

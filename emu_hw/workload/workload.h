@@ -28,8 +28,9 @@ class Workload {
   virtual Step next(uint64_t number) = 0;
 };
 
-// pointer_chase, bulk_read, bulk_write, send, fetch_add, compare_swap, graph_walk, hash_probe, mixed_order, zipf_read,
-// scan. Null: there is none of that name. `loads`: it reads by loads where the others have READ (has_loads()).
+// pointer_chase, bulk_read, bulk_write, send, fetch_add, compare_swap, lock, graph_walk, hash_probe, mixed_order,
+// zipf_read, ycsb_a, scan. Null: there is none of that name. `loads`: it reads and stores by loads and stores where the
+// others have READ and WRITE (has_loads()).
 std::unique_ptr<Workload> make_workload(std::string_view name, const Parameters&, bool loads);
 
 }  // namespace ub::emu
