@@ -24,10 +24,16 @@ class HelperPolicy {
  public:
   static constexpr int kAnyCpu = -1;
 
-  // It woke and drove. `found`: there were frames; `drives`: those of the application in the `slept` before.
-  void woke(bool found, uint64_t drives, Duration slept) {
+  // How long a turn takes one who polls, at most: a look at memory, or a system call or two and a frame.
+  static constexpr Duration kTurnOfMemory = nanoseconds(200), kTurnOfUdp = microseconds(4);
+
+  // It woke and drove. `found`: there were frames; `drives`: those of the application in the `slept` before, each of
+  // which takes up to `turn` if it does nothing else.
+  void woke(bool found, uint64_t drives, Duration slept, Duration turn = kTurnOfMemory) {
     // All the time, so that the frames would not have waited for us, though we were in its way.
-    const bool all_the_time = drives >= kDrivesAtLeast && static_cast<int64_t>(drives) * kDriveOfPoller.ns >= slept.ns;
+    const bool all_the_time = drives >= kDrivesAtLeast && static_cast<int64_t>(drives) * turn.ns >= slept.ns;
+    // A thread that shares our CPU could not drive while we did; this says nothing of it.
+    if (drives == 0 && slept < kTooShort) return;
     if (found && !all_the_time) {
       trust_ = kMostTrust;
     } else if (drives >= kDrivesOfPoller && trust_ != 0) {
@@ -54,7 +60,7 @@ class HelperPolicy {
  private:
   static constexpr uint32_t kFirstTrust = 2, kMostTrust = 8;
   static constexpr uint64_t kDrivesOfPoller = 4, kDrivesAtLeast = 32;
-  static constexpr Duration kDriveOfPoller = nanoseconds(200);
+  static constexpr Duration kTooShort = microseconds(50);
   static constexpr uint32_t kRingsToMove = 4;
 
   uint32_t trust_ = kFirstTrust;

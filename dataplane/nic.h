@@ -276,7 +276,6 @@ class Nic {
   bool nothing_left() const;
   void helper_sleep(Duration d);
   bool stay_away(Duration d);
-  bool somebody_drives(Duration look);
   bool own_soon(Duration patience);
   bool own_after_others();
   void choose_cpu(bool met_poller);
@@ -318,7 +317,8 @@ class Nic {
   std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does
 
   std::thread helper_;
-  SleepSet wakers_;  // what it sleeps on: wake_fd_, alarm_, the ports, the clients
+  SleepSet wakers_;       // what it sleeps on: wake_fd_, alarm_, the ports, the clients
+  SleepSet away_wakers_;  // while the application polls
   Alarm alarm_;
   bool look_at_udp_ = false;  // it was woken for that
   HelperPolicy policy_;

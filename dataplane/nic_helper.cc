@@ -21,7 +21,7 @@ namespace ub {
 
 namespace {
 
-constexpr Duration kTakeOverLook = microseconds(5);      // work that lies for so long is the helper's
+constexpr Duration kTakeOverLook = microseconds(5);      // who does not drive for so long does not poll
 constexpr Duration kStandInPatience = microseconds(50);  // for a thread that works on what it was woken for
 constexpr Duration kFirstPause = microseconds(5),
                    kLongestPause = microseconds(80);  // while somebody else owns the Core
@@ -56,28 +56,22 @@ void Nic::helper_main() {
 // Leaves the NIC to the application for a while. False: it did not drive.
 bool Nic::stay_away(Duration d) {
   const uint64_t seen = drives_.load(std::memory_order_relaxed);
+  const auto drives = [&] { return drives_.load(std::memory_order_relaxed) != seen; };
   helper_sleep(d);
   control_ports();
   if (statistics_due() && ownership_.try_own()) {
     publish_statistics();
     ownership_.release();
   }
-  return drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
+  if (!drives()) ipc::pause_for(kTakeOverLook);  // it may need this CPU for that
+  return drives();
 }
 
 // Sleeps, unless an application thread begins to wait or a peer rings because it waits for long.
 void Nic::helper_sleep(Duration d) {
-  block(worker_->now() + d);
+  if (away_wakers_.sleep(d).by(Waker::kRung)) drain_wake_fd();
+  helper_wakes_at_.store(0, std::memory_order_relaxed);
   ports_.shm.clear_doorbell();
-}
-
-bool Nic::somebody_drives(Duration look) {
-  uint64_t before = drives_.load(std::memory_order_relaxed);
-  Instant until = worker_->now() + look;
-  while (worker_->now() < until) {
-    if (drives_.load(std::memory_order_relaxed) != before) return true;
-  }
-  return false;
 }
 
 // An owner is gone in a moment, unless it has no CPU.
@@ -132,10 +126,12 @@ void Nic::helper_take_over() {
     }
   }
   const bool found = ports_.received() != received;
-  policy_.woke(found, polled, woke_at - rested_at_);
+  const bool by_udp = ports_.udp_is_hot(worker_->turn());
+  policy_.woke(found, polled, woke_at - rested_at_, by_udp ? HelperPolicy::kTurnOfUdp : HelperPolicy::kTurnOfMemory);
   if (found) choose_cpu(met_poller);
   if (policy_.application_polls()) {
     ports_.finish_sleep();
+    ports_.mute_udp();
     drives_at_rest_ = drives_.load(std::memory_order_relaxed);
     ports_.shm.set_polled(true);
     application_polls_.store(true);

@@ -84,11 +84,13 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
 
 // The set of who stands in first: it is the one that is woken if somebody sleeps in both.
 bool Nic::watch_all(std::string* error) {
-  if (!stand_in_wakers_.create(error) || !wakers_.create(error)) return false;
+  for (SleepSet* each : {&stand_in_wakers_, &wakers_, &away_wakers_})
+    if (!each->create(error)) return false;
   leave_bell_ = ipc::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (leave_bell_ && stand_in_wakers_.watch(leave_bell_.get(), Waker::kOthers) &&
       ports_.watch_frames(stand_in_wakers_) && wakers_.watch(wake_fd_.get(), Waker::kRung) &&
       wakers_.watch(alarm_.fd(), Waker::kAlarm) && ports_.watch(wakers_) &&
+      away_wakers_.watch(wake_fd_.get(), Waker::kRung) && ports_.watch_if_polled(away_wakers_) &&
       (clients_ == nullptr || wakers_.watch(clients_->fd(), Waker::kOthers))) {
     return true;
   }

@@ -219,6 +219,7 @@ class PortSet {
 
   // ---- sleep ----
   bool prepare_sleep() {
+    unmute_udp();
     bool busy = shm.prepare_sleep();
     busy |= lanes.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
@@ -229,6 +230,7 @@ class PortSet {
   }
   // For a short time: see ShmPort::prepare_nap().
   bool prepare_nap(bool wake_for_all) {
+    unmute_udp();
     bool busy = shm.prepare_nap(wake_for_all);
     busy |= lanes.prepare_sleep();  // who loads waits for nothing else
     if (loopback_used_) busy |= loopback.prepare_sleep();
@@ -248,7 +250,8 @@ class PortSet {
   }
   // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
   bool must_be_polled() const {
-    return std::any_of(plugins.begin(), plugins.end(), [](const auto& plugin) { return !plugin->can_wake(); });
+    return udp_is_mute_ ||
+           std::any_of(plugins.begin(), plugins.end(), [](const auto& plugin) { return !plugin->can_wake(); });
   }
   void finish_sleep() {
     shm.finish_sleep();
@@ -257,18 +260,13 @@ class PortSet {
     for (const auto& plugin : plugins) plugin->finish_sleep();
   }
   // What rings for frames, for a set whose sleeper takes frames only. False: no memory.
-  bool watch_frames(SleepSet& sleeper) const {
-    bool done = !shm.is_open() || sleeper.watch(shm.doorbell_fd(), Waker::kFrames, true);
-    std::vector<int> fds;
-    if (udp.is_open()) udp.fds(fds);
-    for (int fd : fds) done &= fd == udp.rare_fd() || sleeper.watch(fd, Waker::kUdp, true);
-    return done;
+  bool watch_frames(SleepSet& sleeper) {
+    udp_sleepers_.push_back(&sleeper);
+    return watch_doorbell(sleeper) && watch_udp(sleeper);
   }
   // Everything that rings. False: no memory.
-  bool watch(SleepSet& sleeper) const {
-    bool done = watch_frames(sleeper);
-    if (shm.is_open()) done &= sleeper.watch(shm.control_fd(), Waker::kOthers);
-    if (lanes.is_open()) done &= sleeper.watch(lanes.control_fd(), Waker::kOthers);
+  bool watch(SleepSet& sleeper) {
+    bool done = watch_frames(sleeper) && watch_control(sleeper);
     if (udp.is_open()) done &= sleeper.watch(udp.rare_fd(), Waker::kUdp);
     std::vector<int> fds;
     for (const auto& plugin : plugins) plugin->fds(fds);
@@ -276,7 +274,47 @@ class PortSet {
     return done;
   }
 
+  // What rings although an application polls: peers that have waited for long, and who wants a link. Datagrams would
+  // wake us all the time. False: no memory.
+  bool watch_if_polled(SleepSet& sleeper) const { return watch_doorbell(sleeper) && watch_control(sleeper); }
+
+  // While an application polls nobody sleeps until datagrams come; yet the kernel goes through all who could, at each
+  // one. prepare_sleep() and prepare_nap() end this.
+  void mute_udp() {
+    if (!udp.is_open()) return;
+    udp.mute();
+    for (SleepSet* sleeper : udp_sleepers_)
+      for (int fd : udp_sockets()) sleeper->forget(fd);
+    udp_is_mute_ = true;
+  }
+
  private:
+  // In the order in which they began to watch, which says whom the kernel wakes. For want of memory UDP stays mute, and
+  // has to be polled.
+  void unmute_udp() {
+    if (!udp_is_mute_) return;
+    bool done = udp.unmute();
+    for (SleepSet* sleeper : udp_sleepers_) done &= watch_udp(*sleeper);
+    udp_is_mute_ = !done;
+  }
+  std::vector<int> udp_sockets() const {
+    std::vector<int> fds;
+    if (udp.is_open()) udp.fds(fds);
+    std::erase(fds, udp.rare_fd());
+    return fds;
+  }
+  bool watch_udp(SleepSet& sleeper) const {
+    bool done = true;
+    for (int fd : udp_sockets()) done &= sleeper.watch(fd, Waker::kUdp, true);
+    return done;
+  }
+  bool watch_doorbell(SleepSet& sleeper) const {
+    return !shm.is_open() || sleeper.watch(shm.doorbell_fd(), Waker::kFrames, true);
+  }
+  bool watch_control(SleepSet& sleeper) const {
+    return (!shm.is_open() || sleeper.watch(shm.control_fd(), Waker::kOthers)) &&
+           (!lanes.is_open() || sleeper.watch(lanes.control_fd(), Waker::kOthers));
+  }
   void flush_plugins(Instant now) {
     const ipc::NotCancelled guard;  // drivers make system calls
     for (const auto& plugin : plugins) plugin->tx_flush(now);
@@ -392,6 +430,8 @@ class PortSet {
   size_t first_plugin_ = 0;
   uint64_t received_ = 0;
   Instant udp_hot_until_{};
+  std::vector<SleepSet*> udp_sleepers_;  // which watch its sockets
+  bool udp_is_mute_ = false;
   Instant udp_look_at_{};
   std::byte* begun_ = nullptr;  // the frame that gather() fills
   bool udp_sent_ = false;

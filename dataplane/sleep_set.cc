@@ -50,7 +50,7 @@ bool SleepSet::watch(int fd, Waker waker, bool shared) {
   event.events = EPOLLIN;
   if (shared) event.events |= EPOLLEXCLUSIVE;
   event.data.u32 = static_cast<uint32_t>(waker);
-  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
 }
 
 void SleepSet::forget(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }

@@ -13,6 +13,7 @@
 
 #include "dataplane/eid.h"
 #include "dataplane/socket_address.h"
+#include "dataplane/socket_calls.h"
 #include "lib/base/bytes.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/not_cancelled.h"
@@ -32,6 +33,8 @@ using wire::kUdpSize;
 
 constexpr size_t kHeadersV4 = kEthSize + kIpv4Size + kUdpSize;
 constexpr size_t kHeadersV6 = kEthSize + kIpv6Size + kUdpSize;
+
+constexpr int kSendFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >> 24 == 127; }
 
@@ -141,7 +144,7 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
   epoll_event rare{};
   rare.events = EPOLLIN;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, rare_epoll_.get(), &rare);
-  for (const Socket& s : sockets_) {
+  for (Socket& s : sockets_) {
     if (watch(s, error)) continue;
     close();
     return false;
@@ -169,10 +172,14 @@ bool UdpPort::has_roce(const wire::IpAddress& ip) const {
                      [&](const Socket& s) { return s.ip == ip && s.port == roce::kUdpPort; });
 }
 
-bool UdpPort::watch(const Socket& s, std::string* error) {
+bool UdpPort::watch(Socket& s) {
   epoll_event event{};
-  event.events = EPOLLONESHOT;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.fd.get(), &event) == 0) return true;
+  event.events = s.armed = EPOLLONESHOT;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.fd.get(), &event) == 0 || errno == EEXIST;
+}
+
+bool UdpPort::watch(Socket& s, std::string* error) {
+  if (watch(s)) return true;
   *error = "UDP port: cannot watch the socket of " + to_text(s.ip) + ": " + std::strerror(errno);
   return false;
 }
@@ -399,10 +406,10 @@ void UdpPort::send_queue(Socket& s) {
       // Cheaper than a message header that the kernel has to fetch first.
       const Buffers::Tx& tx = b.tx_slot[s.queue[done]];
       ssize_t sent =
-          ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL, &tx.to.base, tx.to_bytes);
+          ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, kSendFlags, &tx.to.base, tx.to_bytes);
       n = sent < 0 ? -1 : 1;
     } else {
-      n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+      n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, kSendFlags);
     }
     if (n > 0) {
       counters_.tx_frames += static_cast<uint32_t>(n);
@@ -481,24 +488,23 @@ size_t UdpPort::receive_rare(RxFrame* out, size_t room) {
 
 size_t UdpPort::receive(Socket& s, RxFrame* out, size_t room) {
   Buffers& b = *buffers_;
-  const ipc::NotCancelled guard;
   int n;
   if (!s.busy) {
     // After an empty look a single packet is the likely thing; recvmmsg would ask for a second one.
     ssize_t bytes;
     if (receive_tos_) {
-      bytes = ::recvmsg(s.fd.get(), &b.rx_message[0].msg_hdr, MSG_DONTWAIT);
+      bytes = socket_calls::receive_message(s.fd.get(), &b.rx_message[0].msg_hdr, MSG_DONTWAIT);
     } else {  // measurably cheaper
       Buffers::Rx& rx = b.rx_slot[0];
       socklen_t from_bytes = sizeof rx.from;
-      bytes =
-          ::recvfrom(s.fd.get(), rx.iov.iov_base, rx.iov.iov_len, MSG_DONTWAIT | MSG_TRUNC, &rx.from.base, &from_bytes);
+      bytes = socket_calls::receive_from(s.fd.get(), rx.iov.iov_base, rx.iov.iov_len, MSG_DONTWAIT | MSG_TRUNC,
+                                         &rx.from.base, &from_bytes);
       b.rx_message[0].msg_hdr.msg_flags = bytes > static_cast<ssize_t>(rx.iov.iov_len) ? MSG_TRUNC : 0;
     }
     n = bytes < 0 ? -1 : 1;
     b.rx_message[0].msg_len = static_cast<unsigned>(bytes);
   } else {
-    n = ::recvmmsg(s.fd.get(), b.rx_message, static_cast<unsigned>(room), MSG_DONTWAIT, nullptr);
+    n = socket_calls::receive_messages(s.fd.get(), b.rx_message, static_cast<unsigned>(room), MSG_DONTWAIT);
   }
   s.busy = n > 0;
   if (n <= 0) {
@@ -585,6 +591,16 @@ bool UdpPort::prepare_sleep() {
 void UdpPort::finish_sleep() {
   for (Socket& s : sockets_) arm(epoll_, s, EPOLLONESHOT, false);
   for (Socket& s : rare_) arm(rare_epoll_, s, EPOLLIN, false);
+}
+
+void UdpPort::mute() {
+  for (const Socket& s : sockets_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, s.fd.get(), nullptr);
+}
+
+bool UdpPort::unmute() {
+  bool done = true;
+  for (Socket& s : sockets_) done &= watch(s);
+  return done;
 }
 
 // Nobody takes events from the set of the main sockets, so that they stay armed.

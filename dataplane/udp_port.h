@@ -114,6 +114,10 @@ class UdpPort {
   bool prepare_sleep();
   void finish_sleep();
   void fds(std::vector<int>&) const;  // rare_fd() first, then the sockets
+  // The main sockets ring no longer for want of room, or do again. unmute() may be called again if it was false: no
+  // memory.
+  void mute();
+  bool unmute();
   // Readable when a datagram came to a port of ids, or when a full socket has room again.
   int rare_fd() const { return epoll_.get(); }
 
@@ -144,7 +148,8 @@ class UdpPort {
   static bool take_bound(Socket&, uint16_t port, std::vector<ClaimSocket>* bound);
   bool open_socket(Socket&, uint16_t port, bool* taken, std::string* error);
   bool set_options(Socket&, std::string* error, bool rare = false);
-  bool watch(const Socket&, std::string* error);
+  bool watch(Socket&);
+  bool watch(Socket&, std::string* error);
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
   void send_queues();

@@ -35,6 +35,7 @@
 #define MOST_UNDER_WAY 12
 #define CHAIN 4096u      // requests
 #define CHAINS 6u        // one after the other: together they outlast a turn if who is held back is not rung
+#define AWAY_US 8000u    // who polls for so long is left alone by its helper, and must be found again
 #define SLOW 0.05        // seconds of a turn that is worth a line
 #define ENDLESS 6.0      // seconds of a turn that will not end; shorter than the long timers
 #define TIME_LIMIT 30.0  // seconds for everything
@@ -158,6 +159,7 @@ static struct turn draw_turn(uint64_t* state) {
   t.sender_us = draw(state, 300);
   t.sender_waits = draw(state, 3) == 0;
   t.hesitates_us = draw(state, 2) == 0 ? draw(state, 250) : 0;
+  if (draw(state, 48) == 0) t.hesitates_us = AWAY_US;
   for (int i = 0; i < 2; ++i) {
     t.aside[i] = draw(state, 12) == 0 ? (int)draw(state, ASIDES) : ASIDES;
     t.aside_us[i] = draw(state, 200);

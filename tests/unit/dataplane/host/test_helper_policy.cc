@@ -61,6 +61,27 @@ TEST(HelperPolicy, polls__who_drives_all_the_time_though_frames_were_found) {
   }
 }
 
+// Where each look is a system call, fewer of them are all the time.
+TEST(HelperPolicy, all_the_time__by_udp) {
+  for (const auto& [slept, all_the_time] : {std::pair{32 * 4000, true}, {32 * 4000 + 1, false}}) {
+    HelperPolicy policy;
+    policy.woke(true, 32, nanoseconds(slept), HelperPolicy::kTurnOfUdp);
+    EXPECT_EQ(policy.application_polls(), all_the_time) << slept;
+  }
+}
+
+// Nobody drove, and who shares our CPU had no chance to: frames that were found then restore no trust.
+TEST(HelperPolicy, trust__not_by_frames_that_came_at_once) {
+  HelperPolicy policy;
+  policy.woke(true, 0, nanoseconds(49'999));
+  EXPECT_EQ(wakes_until_away(policy, false, 4, kLong), 2);
+  HelperPolicy slower, driven;
+  slower.woke(true, 0, nanoseconds(50'000));
+  EXPECT_EQ(wakes_until_away(slower, false, 4, kLong), 8);
+  driven.woke(true, 1, nanoseconds(1));
+  EXPECT_EQ(wakes_until_away(driven, false, 4, kLong), 8);
+}
+
 // 32 drives at least, one each 200 ns at least.
 TEST(HelperPolicy, all_the_time__bounds) {
   struct {

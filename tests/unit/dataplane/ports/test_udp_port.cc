@@ -395,6 +395,25 @@ TEST(UdpPort, prepare_sleep__a_packet_wakes_a_sleeper) {
   EXPECT_EQ(receive(p.b, rx, kBurst), 1u);
 }
 
+// Room is news for who sleeps, so a port that is mute has to be unmuted before.
+TEST(UdpPort, mute__room_wakes_nobody_until_it_is_unmuted) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  refuse_after = 0;
+  refuse_with = EAGAIN;
+  ASSERT_TRUE(send(p.a, make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 100, 1)));
+  p.a.tx_flush({});
+  ASSERT_TRUE(p.a.has_unsent());
+  pollfd room{p.a.rare_fd(), POLLIN, 0};
+  p.a.mute();
+  p.a.prepare_sleep();
+  EXPECT_EQ(::poll(&room, 1, 0), 0);
+  for (int again = 0; again < 2; ++again) EXPECT_TRUE(p.a.unmute());
+  p.a.prepare_sleep();
+  EXPECT_EQ(::poll(&room, 1, 1000), 1);
+  refuse_after = -1;
+}
+
 TEST(UdpPort, mtu) {
   Pair p;
   ASSERT_TRUE(p.open("127.0.0.1", 8192));
