@@ -10,6 +10,15 @@ void set(Parameters& p, const std::string& where, const std::string& name, const
   if (const std::string wrong = set_parameter(p, name, text); !wrong.empty()) throw BadFile(where + wrong);
 }
 
+void check_measure(const Experiment& e, const PointResult& result) {
+  if (!result.invalid.empty() || result.values.contains(e.measure)) return;
+  std::string names;
+  for (const auto& [name, value] : result.values) names += (names.empty() ? "" : ", ") + name;
+  throw BadFile(e.path + ": measure: this point has no " + e.measure + "; it has " + names);
+}
+
+}  // namespace
+
 Parameters parameters_of(const Experiment& e, const Series& series, double value, const Settings& overrides) {
   Parameters p;
   const std::string where = e.path + ": ";
@@ -21,15 +30,6 @@ Parameters parameters_of(const Experiment& e, const Series& series, double value
   }
   return p;
 }
-
-void check_measure(const Experiment& e, const PointResult& result) {
-  if (!result.invalid.empty() || result.values.contains(e.measure)) return;
-  std::string names;
-  for (const auto& [name, value] : result.values) names += (names.empty() ? "" : ", ") + name;
-  throw BadFile(e.path + ": measure: this point has no " + e.measure + "; it has " + names);
-}
-
-}  // namespace
 
 PointResult run_point(const Experiment& e, const Series& series, double value, const Settings& overrides) {
   Point point{series.stack, e.workload, parameters_of(e, series, value, overrides)};
@@ -48,9 +48,12 @@ PointResult run_point(const Experiment& e, const Series& series, double value, c
     if (repeat == 0) {
       all.ledger = once.ledger;
       all.begin = once.begin;
+      all.curves = once.curves;
     }
     ++point.parameters.seed;
   }
+  for (const auto& [name, each] : all.values)
+    if (!std::isfinite(each) && all.invalid.empty()) all.invalid = name + " is no number";
   if (!all.invalid.empty()) all.values.clear();
   return all;
 }

@@ -10,8 +10,11 @@
 
 namespace ub::emu {
 
-// All values are means of the repeats, the ledger is of the first of them. `overrides` come last. Throws BadFile: a
-// parameter, a stack, a workload or a measure that there is not.
+// Those of the series, of its point, and the overrides. Throws BadFile.
+Parameters parameters_of(const Experiment&, const Series&, double value, const Settings& overrides);
+
+// All values are means of the repeats; the ledger and the curves are of the first of them. `overrides` come last.
+// Throws BadFile: a parameter, a stack, a workload or a measure that there is not.
 PointResult run_point(const Experiment&, const Series&, double value, const Settings& overrides);
 
 // What the experiment measures; NaN if the point is invalid.

@@ -43,15 +43,17 @@ std::string_view name_of(Verdict verdict) {
   return "?";
 }
 
+double part_of_allowed(const Experiment& e, const Series& series, double measured, double expected) {
+  const double difference = std::abs(measured - expected);
+  return std::isnan(expected) || difference == 0 ? 0 : difference / allowed_difference(e, series, expected);
+}
+
 namespace {
 
 double worst_of(const Experiment& e, const Series& series, const std::vector<double>& measured) {
   double worst = 0;
-  for (size_t i = 0; i < series.expected.size(); ++i) {
-    const double difference = std::abs(measured[i] - series.expected[i]);
-    if (std::isnan(series.expected[i]) || difference == 0) continue;
-    worst = std::max(worst, difference / allowed_difference(e, series, series.expected[i]));
-  }
+  for (size_t i = 0; i < series.expected.size(); ++i)
+    worst = std::max(worst, part_of_allowed(e, series, measured[i], series.expected[i]));
   return worst;
 }
 

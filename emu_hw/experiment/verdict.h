@@ -27,6 +27,8 @@ constexpr bool is_failure(Verdict verdict) { return verdict == Verdict::kOutOfCl
 
 // The most by which a result may differ from what is expected.
 double allowed_difference(const Experiment&, const Series&, double expected);
+// By how much it does differ, in parts of that; 1 and less is in class.
+double part_of_allowed(const Experiment&, const Series&, double measured, double expected);
 
 struct Judgement {
   Verdict verdict;

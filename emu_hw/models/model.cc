@@ -11,6 +11,8 @@ constexpr Model kModels[] = {
 
 }  // namespace
 
+std::span<const Model> all_models() { return kModels; }
+
 const Model* find_model(std::string_view name) {
   for (const Model& model : kModels)
     if (model.name == name) return &model;

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emu_hw/parts/ledger.h"
@@ -21,6 +23,13 @@ struct Point {
   Parameters parameters;
 };
 
+// What a point shows beside its values: a course in time, a distribution.
+struct Curve {
+  std::string name;
+  std::string x, y;  // what the axes have, with units: "time, us"
+  std::vector<std::pair<double, double>> points;
+};
+
 struct PointResult {
   // By name, with the unit at its end: mean_ns, p99_ns, mops. A model says which it has.
   std::map<std::string, double> values;
@@ -28,6 +37,7 @@ struct PointResult {
   uint64_t events = 0;  // of the kernel
   std::vector<Ledger::Line> ledger;  // of the first operation that ended, if it has one
   Time begin;                        // of that operation
+  std::vector<Curve> curves;         // drawn in the report
 };
 
 // A stack or a workload that a model does not have, or a combination that means nothing. Says which and what there is.
@@ -41,6 +51,7 @@ struct Model {
   PointResult (*run)(const Point&);  // throws BadPoint
 };
 
+std::span<const Model> all_models();
 // Null: there is none of that name.
 const Model* find_model(std::string_view name);
 std::string names_of_models();

@@ -140,4 +140,23 @@ std::string set_parameter(Parameters& p, std::string_view name, std::string_view
   return std::string(name) + ": there is no parameter of that name; `ub_emu parameters` lists all";
 }
 
+Settings changed_parameters(const Parameters& p) {
+  const Parameters by_default;
+  Settings changed;
+#define EMU_TIME(member, default_ps, meaning) \
+  if (p.member.ps != by_default.member.ps) changed[#member] = text_of(static_cast<double>(p.member.ps) / 1000);
+#define EMU_COUNT(member, default_value, least, most, unit, meaning) \
+  if (p.member != by_default.member) changed[#member] = text_of(static_cast<double>(p.member));
+#define EMU_NUMBER(member, default_value, least, most, unit, meaning) \
+  if (p.member != by_default.member) changed[#member] = text_of(p.member);
+#define EMU_CHOICE(member, type, default_value, words, meaning) \
+  if (p.member != by_default.member) changed[#member] = split(words)[static_cast<size_t>(p.member)];
+#include "emu_hw/profiles/parameters.def"
+#undef EMU_TIME
+#undef EMU_COUNT
+#undef EMU_NUMBER
+#undef EMU_CHOICE
+  return changed;
+}
+
 }  // namespace ub::emu

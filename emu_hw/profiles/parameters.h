@@ -49,6 +49,9 @@ using Settings = std::map<std::string, std::string>;
 // Returns what is wrong, with the remedy; or "".
 std::string set_parameter(Parameters&, std::string_view name, std::string_view text);
 
+// Those that have another value than by default, as set_parameter() takes them.
+Settings changed_parameters(const Parameters&);
+
 // As few digits as give the same number; a whole one without an exponent.
 std::string text_of(double number);
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Series with data, how far they are off, and a table of the verdicts.
+#pragma once
+
+#include "emu_hw/experiment/comparison.h"
+
+namespace ub::emu {
+
+void print_comparison(const std::vector<Experiment>&, const std::vector<ExperimentResult>&);
+
+}  // namespace ub::emu
