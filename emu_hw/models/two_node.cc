@@ -15,7 +15,7 @@ namespace {
 // Why the point says nothing; "": it does. `wanted` operations, unless the run was cut.
 std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
   if (here.site.kernel.is_done() && done != wanted) return std::to_string(wanted - done) + " operations are missing";
-  if (done == 0) return "no operation ended before rule.runtime_cap";
+  if (done == 0) return "no operation ended before rule.runtime_cap; set runtime_cap = off";
   for (const EmulatedHost* host : {&here, &there}) {
     const Counters& counters = host->node.core.counters();
     const uint64_t repeated = counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +

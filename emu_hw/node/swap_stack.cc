@@ -11,7 +11,8 @@ SwapStack::SwapStack(const Parameters& p, EmulatedHost& here, EmulatedHost& ther
       there_(there),
       requests_(here.node),
       connections_(here, there, requests_.jfc, 1),
-      resident_(p.resident_pages) {}
+      resident_(p.resident_pages),
+      reads_(here.site.kernel, "a read of the swap device", p.parallel_swap_depth) {}
 
 Task SwapStack::run(Operation& op) {
   if (op.verb != Verb::kLoad && op.verb != Verb::kStore)
@@ -19,9 +20,12 @@ Task SwapStack::run(Operation& op) {
   LumpedNic::Pass pass = co_await here_.nic.enter(op);
   const uint64_t page = op.place / parameters_.page_size;
   if (!resident_.touch(page)) {
-    const auto bytes = static_cast<uint32_t>(parameters_.page_size * parameters_.prefetch_window);
-    Operation read(op.number, op.node, Verb::kRead, bytes, op.ledger.end());
+    const uint64_t bytes = parameters_.page_size * parameters_.prefetch_window;
+    if (bytes > WorkRequests::kMostBytes)
+      throw std::invalid_argument("a page fault reads 1 MiB at most: give a smaller page_size or prefetch_window");
+    Operation read(op.number, op.node, Verb::kRead, static_cast<uint32_t>(bytes), op.ledger.end());
     read.place = page * parameters_.page_size;
+    Slots::Place place = co_await reads_.enter(op);
     co_await here_.cpu.take_fault(op, parameters_.kernel_pf);
     Task task = read_pages(op, read);
     co_await task;

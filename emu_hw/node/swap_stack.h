@@ -5,6 +5,7 @@
 // pass through the NIC of the target, and there is neither order nor a context to be fetched.
 #pragma once
 
+#include "emu_hw/kernel/slots.h"
 #include "emu_hw/node/roce_connections.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/parts/lru_set.h"
@@ -26,6 +27,7 @@ class SwapStack final : public Stack {
   WorkRequests requests_;
   RoceConnections connections_;
   LruSet resident_;
+  Slots reads_;  // of the kernel's block device
 };
 
 }  // namespace ub::emu

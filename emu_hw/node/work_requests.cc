@@ -7,7 +7,6 @@
 namespace ub::emu {
 namespace {
 
-constexpr size_t kNearBytes = size_t{1} << 20;
 constexpr uint8_t kStrongOrder = 2;
 
 WrOp opcode_of(Verb verb) {
@@ -29,7 +28,7 @@ WrOp opcode_of(Verb verb) {
 
 }  // namespace
 
-WorkRequests::WorkRequests(Node& here) : jfc(here, 2 * kDepth), local(here, kNearBytes), here_(here) {}
+WorkRequests::WorkRequests(Node& here) : jfc(here, 2 * kDepth), local(here, kMostBytes), here_(here) {}
 
 void WorkRequests::post(SendRing& ring, const Operation& op, const Destination& to) const {
   Wqe element{};

@@ -27,6 +27,7 @@ class WorkRequests {
   void complete(const Operation& op);
 
   static constexpr uint32_t kDepth = 64;  // of the ring
+  static constexpr uint32_t kMostBytes = 1 << 20;  // of an operation
 
   CompletionQueue jfc;
   Region local;

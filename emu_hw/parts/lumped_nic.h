@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
+#include "emu_hw/kernel/slots.h"
 #include "emu_hw/parts/part.h"
 
 namespace ub::emu {
@@ -15,37 +15,26 @@ namespace ub::emu {
 class LumpedNic : public Part {
  public:
   explicit LumpedNic(const Site& site)
-      : Part(site), engine_(kernel_, "the engine of node " + std::to_string(site.host)) {}
+      : Part(site), engine_(kernel_, "the engine of node " + std::to_string(site.host), 1) {}
 
   // While it lives, the engine is this operation's.
-  class [[nodiscard]] Pass {
-   public:
-    explicit Pass(LumpedNic& nic) : nic_(&nic) {}
-    Pass(Pass&& other) noexcept : nic_(std::exchange(other.nic_, nullptr)) {}
-    Pass& operator=(Pass&&) = delete;
-    ~Pass() {
-      if (nic_ != nullptr) nic_->leave();
-    }
-
-   private:
-    LumpedNic* nic_;
-  };
+  using Pass = Slots::Place;
 
   // Pass pass = co_await nic.enter(op);
   class [[nodiscard]] Entry {
    public:
-    Entry(LumpedNic& nic, Operation& op) : nic_(nic), op_(op), waiter_(nic.engine_, op) {}
-    bool await_ready() const noexcept { return nic_.holder_ == nullptr; }
-    void await_suspend(std::coroutine_handle<> handle) noexcept { waiter_.await_suspend(handle); }
+    Entry(LumpedNic& nic, Operation& op) : nic_(nic), op_(op), entry_(nic.engine_.enter(op)) {}
+    bool await_ready() noexcept { return entry_.await_ready(); }
+    void await_suspend(std::coroutine_handle<> handle) noexcept { entry_.await_suspend(handle); }
     Pass await_resume() {
-      nic_.take(op_);
-      return Pass(nic_);
+      op_.ledger.charge({"nic.queue", nic_.host_}, nic_.kernel_.now());
+      return entry_.await_resume();
     }
 
    private:
     LumpedNic& nic_;
     Operation& op_;
-    WaitList::Waiter waiter_;
+    Slots::Entry entry_;
   };
   Entry enter(Operation& op) { return {*this, op}; }
 
@@ -70,24 +59,8 @@ class LumpedNic : public Part {
     if (!fidelity_.charges_more_flits || bytes <= parameters_.flit) return 0;
     return (bytes + parameters_.flit - 1) / parameters_.flit - 1;
   }
-  void take(Operation& op) {
-    op.ledger.charge({"nic.queue", host_}, kernel_.now());
-    holder_ = &op;
-    engine_.set_holder(holder_);
-  }
-  // The engine stays taken until the next one, who is let in by an event, has it: nobody gets in between.
-  void leave() {
-    if (kernel_.is_ending()) return;
-    if (!engine_.empty()) {
-      engine_.let_in_next();
-      return;
-    }
-    holder_ = nullptr;
-    engine_.set_holder(nullptr);
-  }
 
-  WaitList engine_;
-  const Operation* holder_ = nullptr;
+  Slots engine_;
 };
 
 }  // namespace ub::emu

@@ -2,6 +2,7 @@
 // Files of experiments: what is wrong in one is named with file, key and remedy. Verdicts by class.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -158,6 +159,10 @@ TEST_F(ExperimentFile, what_cannot_be_done_has_no_result) {
   const PointResult result = run_point(e, e.series[0], 64, {{"in_flight", "4"}});
   EXPECT_EQ(result.invalid, "SEND 0 of node 1: a swap device has loads and stores alone");
   EXPECT_TRUE(result.values.empty());
+  e.workload = "scan";
+  EXPECT_EQ(run_point(e, e.series[0], 64, {{"prefetch_window", "256"}, {"runtime_cap", "off"}}).invalid, "");
+  EXPECT_EQ(run_point(e, e.series[0], 64, {{"prefetch_window", "257"}}).invalid,
+            "a page fault reads 1 MiB at most: give a smaller page_size or prefetch_window");
 }
 
 TEST(Parameter, takes_what_makes_sense) {
@@ -180,6 +185,35 @@ TEST(Parameter, takes_what_makes_sense) {
   EXPECT_EQ(set_parameter(p, "seed", "3 ns"), "seed = 3 ns: has no unit; leave out \"ns\"");
   EXPECT_EQ(set_parameter(p, "cache_policy", "w"), "cache_policy = w: give one of: wb wt uc");
   EXPECT_NE(set_parameter(p, "memobus", "1"), "");
+}
+
+// By the names, defaults and units of the reference.
+TEST(Parameter, has_the_default_of_the_reference) {
+  struct {
+    const char *name, *value, *unit;
+  } const reference[] = {
+      {"nic_cycle", "3.106", "ns"}, {"nic_cycles_ldst", "8", "cycles"}, {"nic_cycles_urma", "25", "cycles"},
+      {"nic_cycles_roce", "9", "cycles"}, {"flit", "32", "bytes"}, {"link_delay", "100", "ns"},
+      {"link_bw", "400", "Gb/s"}, {"remote_dram", "30", "ns"}, {"membus", "30", "ns"}, {"l1", "1", "ns"},
+      {"l2", "4", "ns"}, {"llc", "12", "ns"}, {"local_dram", "70", "ns"}, {"l1_lines", "512", "lines"},
+      {"l2_lines", "8192", "lines"}, {"pcie_mmio_write", "150", "ns"}, {"pcie_dma_read", "500", "ns"},
+      {"pcie_dma_write", "250", "ns"}, {"wqe_construct", "30", "ns"}, {"verb_post_lib", "50", "ns"},
+      {"verb_poll_lib", "30", "ns"}, {"cqe_poll_host", "70", "ns"}, {"cqe_poll_onchip", "5", "ns"},
+      {"roce_so_overhead", "50", "ns"}, {"ub_so_gating", "20", "ns"}, {"roce_qp_cache", "512", "entries"},
+      {"ub_tp_cache", "2048", "entries"}, {"active_connections", "1", ""}, {"remote_jetties", "1", ""},
+      {"roce_target_dispatch", "200", "ns"}, {"ub_jetty_group_dispatch", "0", "ns"}, {"jetties_per_tp", "1", ""},
+      {"tp_psn_service", "5", "ns"}, {"loss_rate", "0", ""}, {"gbn_flight", "32", "packets"},
+      {"jitter_factor", "0", ""}, {"page_size", "4096", "bytes"}, {"kernel_pf", "3000", "ns"},
+      {"prefetch_window", "1", "pages"}, {"resident_pages", "16384", "pages"}, {"parallel_swap_depth", "4", ""},
+  };
+  for (const auto& each : reference) {
+    const auto& all = all_parameters();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& p) { return p.name == std::string(each.name); });
+    ASSERT_NE(found, all.end()) << each.name;
+    EXPECT_EQ(found->default_text, each.value) << each.name;
+    EXPECT_EQ(found->unit, std::string(each.unit)) << each.name;
+  }
 }
 
 // What is listed as a default is one.

@@ -10,6 +10,7 @@
 
 #include "emu_hw/kernel/clock_domain.h"
 #include "emu_hw/kernel/random_stream.h"
+#include "emu_hw/kernel/slots.h"
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/kernel/wait_list.h"
 
@@ -207,6 +208,22 @@ TEST(WaitList, serves_in_the_order_of_coming_and_by_events) {
   world.kernel.run();
   EXPECT_EQ(world.log, (std::vector<std::string>{"0 a", "0 b"}));
   EXPECT_TRUE(list.empty());
+}
+
+Task takes(World& world, Slots& slots, const Thing& who, Span span) {
+  Slots::Place place = co_await slots.enter(who);
+  world.note(who.name() + " enters");
+  co_await delay(world.kernel, span, "a stay");
+}
+
+TEST(Slots, so_many_are_in_at_a_time) {
+  World world;
+  Slots slots(world.kernel, "a place", 2);
+  const Thing a("a"), b("b"), c("c"), d("d");
+  const std::pair<const Thing*, Span> stays[] = {{&a, {30}}, {&b, {10}}, {&c, {10}}, {&d, {10}}};
+  for (const auto& [who, span] : stays) spawn(world.kernel, takes(world, slots, *who, span));
+  world.kernel.run();
+  EXPECT_EQ(world.log, (std::vector<std::string>{"0 a enters", "0 b enters", "10 c enters", "20 d enters"}));
 }
 
 // ---- ends ---------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ TEST(RuntimeCap, a_run_without_an_end_has_no_result) {
   p.operations = 1;
   p.remote_dram = whole_nanoseconds(1'000'000);
   const PointResult result = run_two_node({"urma", "bulk_read", p});
-  EXPECT_EQ(result.invalid, "no operation ended before rule.runtime_cap");
+  EXPECT_EQ(result.invalid, "no operation ended before rule.runtime_cap; set runtime_cap = off");
   EXPECT_TRUE(result.values.empty());
 }
 
