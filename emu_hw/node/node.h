@@ -21,7 +21,10 @@
 #include "emu_hw/node/core_host.h"
 #include "emu_hw/node/core_objects.h"
 #include "emu_hw/parts/operation.h"
-#include "lib/transport/core_impl.h"
+#include "lib/transport/core.h"
+
+extern template class ub::Core<ub::emu::CoreHost>;
+extern template class ub::roce::Engine<ub::emu::CoreHost>;
 
 namespace ub::emu {
 
