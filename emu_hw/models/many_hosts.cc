@@ -8,6 +8,7 @@
 namespace ub::emu {
 
 ManyHosts::ManyHosts(const Parameters& p, Fidelity f, uint32_t count) : parameters_(p) {
+  if (p.loss == Loss::kLink) throw BadPoint("loss = link: only links of two_node lose frames; choose loss = rule");
   for (uint32_t number = 1; number <= count; ++number)
     hosts_.push_back(std::make_unique<EmulatedHost>(kernel, p, f, number));
 }
@@ -18,11 +19,7 @@ void ManyHosts::put_between(Fabric& fabric) {
 
 void ManyHosts::join(uint32_t a, uint32_t b) {
   if (!joined_.insert(std::minmax(a, b)).second) return;
-  LinkConfig link;
-  link.mtu = 4096;
-  link.lossless = true;
-  link.bypass = true;
-  Node::join(host(a).node, host(b).node, link);
+  Node::join(host(a).node, host(b).node, link_config(parameters_));
 }
 
 void ManyHosts::add_program(uint32_t number, const std::string& stack, const std::vector<uint32_t>& peers,

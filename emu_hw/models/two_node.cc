@@ -12,17 +12,14 @@
 namespace ub::emu {
 namespace {
 
-// Why the point says nothing; "": it does. `wanted` operations, unless the run was cut.
-std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, uint64_t wanted) {
-  if (here.site.kernel.is_done() && done != wanted) return std::to_string(wanted - done) + " operations are missing";
+// Why the point says nothing; "": it does. All operations ended, unless the run was cut.
+std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64_t done, const Parameters& p) {
+  if (here.site.kernel.is_done() && done != p.operations)
+    return std::to_string(p.operations - done) + " operations are missing";
   if (done == 0) return "no operation ended before rule.runtime_cap; set runtime_cap = off";
-  for (const EmulatedHost* host : {&here, &there}) {
-    const Counters& counters = host->node.core.counters();
-    const uint64_t repeated = counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
-                              counters[Counter::kRoceTxRetransmit];
-    if (repeated != 0) return std::to_string(repeated) + " frames were repeated on a wire that loses none";
-  }
-  return "";
+  if (p.loss == Loss::kLink) return "";
+  const uint64_t repeated = here.node.repeated_frames() + there.node.repeated_frames();
+  return repeated == 0 ? "" : std::to_string(repeated) + " frames were repeated on a wire that loses none";
 }
 
 // Tasks go before the parts that they hold.
@@ -35,13 +32,11 @@ struct TaskEnd {
 
 PointResult run_two_node(const Point& point) {
   const Parameters& p = point.parameters;
+  if (p.loss == Loss::kLink && !repeats_frames(point.stack))
+    throw BadPoint("loss = link: " + point.stack + " does not repeat lost frames; choose urma or roce, or loss = rule");
   Kernel kernel;
   EmulatedHost here(kernel, p, kTwoNode, 1), there(kernel, p, kTwoNode, 2);
-  LinkConfig link;
-  link.mtu = 4096;
-  link.lossless = true;
-  link.bypass = true;
-  Node::join(here.node, there.node, link);
+  Node::join(here.node, there.node, link_config(p));
   const std::unique_ptr<Stack> stack = make_stack(point.stack, p, here, there);
   if (stack == nullptr) throw BadPoint("there is no stack or profile " + point.stack + " of two_node");
   const std::unique_ptr<Workload> workload = make_workload(point.workload, p, has_loads(point.stack));
@@ -61,7 +56,7 @@ PointResult run_two_node(const Point& point) {
     loop.start(operations);
     kernel.run(runtime_cap(p, operations));
     const std::vector<Sample> samples = is_lock ? lock.acquisitions(loop.samples()) : loop.samples();
-    result.invalid = fault_of(here, there, samples.size(), p.operations);
+    result.invalid = fault_of(here, there, samples.size(), p);
     if (result.invalid.empty()) result.values = measures_of(samples);
   } catch (const std::exception& error) {  // a deadlock, or an operation that the Core refused
     result.invalid = error.what();

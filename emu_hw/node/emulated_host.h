@@ -22,6 +22,28 @@
 
 namespace ub::emu {
 
+// The Core of a host.
+inline CoreConfig core_config(const Parameters& p, uint32_t number) {
+  const auto whole = [](Span span) { return nanoseconds(static_cast<int64_t>(span.ps / 1000)); };
+  CoreConfig config = plain_config(number, 1);
+  config.go_back_n = p.ub_recovery == Recovery::kGoBackN;
+  config.rto_min = whole(p.rto_min);
+  config.rto_max = whole(p.rto_max);
+  config.rtt_multiplier = static_cast<uint32_t>(p.rto_round_trips);
+  config.reorder_packets = static_cast<uint32_t>(p.reorder_packets);
+  return config;
+}
+
+constexpr uint32_t kMtu = 4096;
+
+// The link between two hosts. TP bypass needs one that loses nothing.
+inline LinkConfig link_config(const Parameters& p) {
+  LinkConfig link;
+  link.mtu = kMtu;
+  link.lossless = link.bypass = p.loss != Loss::kLink;
+  return link;
+}
+
 struct EmulatedHost {
   EmulatedHost(Kernel& kernel, const Parameters& p, Fidelity f, uint32_t number)
       : site{kernel, p, f, number},
@@ -33,8 +55,10 @@ struct EmulatedHost {
         psn(site),
         nic(site),
         link(site),
-        node(kernel, number, plain_config(number, 1), p.link_delay),
-        service(node) {}
+        node(kernel, number, core_config(p, number), p.link_delay),
+        service(node) {
+    if (p.loss == Loss::kLink) node.lose_frames(p.loss_rate, p.seed);
+  }
 
   // The NIC keeps contexts; the first one who needs some says how many there are.
   ContextCache& contexts(const ContextNeeds& needs) {

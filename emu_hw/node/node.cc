@@ -118,8 +118,8 @@ void Node::completions_read(uint32_t jfc) {
 
 uint64_t Node::repeated_frames() const {
   const Counters& counters = core.counters();
-  return counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxRetransmitTimeout] +
-         counters[Counter::kRoceTxRetransmit];
+  return counters[Counter::kTpTxRetransmitFast] + counters[Counter::kTpTxAgainProbe] +
+         counters[Counter::kTpTxRetransmitTimeout] + counters[Counter::kRoceTxRetransmit];
 }
 
 // The frame names the link by which it comes.
@@ -132,6 +132,8 @@ Train Node::send() {
   }
   Train train;
   for (Frame& frame : host_.take()) {
+    kernel_.note_progress();
+    if (loss_ && loss_->draw()) continue;
     Node* peer = peers_[frame.link];
     frame.link = links_of_peers_[frame.link];
     if (belongs_to_an_operation(frame)) {
@@ -176,8 +178,8 @@ void Node::on_deadline() {
 
 // The Core sends it later than it got the request. Of those who wait one has room for it.
 void Node::keep_answer(Train train) {
+  if (late_trains_ != nullptr) return late_trains_->come(*this, std::move(train));
   if (train.empty()) return;
-  kernel_.note_progress();
   std::move(train.begin(), train.end(), std::back_inserter(answer_));
   if (!late_.empty()) late_.let_in_next();
 }

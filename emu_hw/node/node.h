@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "emu_hw/kernel/wait_list.h"
 #include "emu_hw/node/core_host.h"
 #include "emu_hw/node/core_objects.h"
+#include "emu_hw/parts/frame_loss.h"
 #include "emu_hw/parts/operation.h"
 #include "lib/transport/core.h"
 
@@ -30,6 +32,18 @@ namespace ub::emu {
 
 // A wire that loses nothing, one lane, no compact transport: no probes and no choices mix into what is measured.
 CoreConfig plain_config(uint32_t number, uint64_t seed);
+
+class Node;
+
+// Who takes along what a Core sends later than it was asked to.
+class LateTrains {
+ public:
+  // Also if there is nothing to send: the Core may have completed something.
+  virtual void come(Node& from, Train train) = 0;
+
+ protected:
+  ~LateTrains() = default;
+};
 
 class Node {
  public:
@@ -46,6 +60,10 @@ class Node {
   static void settle(const std::vector<Node*>& nodes);
   // The link that joins the two nodes.
   uint32_t link_to(const Node& peer) const;
+  // From the first operation on its links lose each frame that it sends with that chance.
+  void lose_frames(double chance, uint64_t seed) { loss_.emplace(chance, seed, number); }
+  // In place of wait_for_answer(). They outlive the operations.
+  void give_late_trains_to(LateTrains* late) { late_trains_ = late; }
   uint32_t add_target(const Node& peer, ObjectKind kind, uint32_t id);
 
   // ---- operations ---------------------------------------------------------------------------------------
@@ -107,6 +125,8 @@ class Node {
   std::vector<FreeFrame*> unused_free_frames_;
   WaitList late_;
   Train answer_;
+  std::optional<FrameLoss> loss_;
+  LateTrains* late_trains_ = nullptr;
 
  public:
   Core<CoreHost> core;

@@ -32,7 +32,7 @@ struct QueuePair : SendRing {
     to.qp_access_flags = kAccessRead | kAccessWrite | kAccessAtomic;
     to.ah_attr = {link, endpoint_of(node.number).ip, endpoint_of(peer.number).ip, 0};
     to.max_rd_atomic = to.max_dest_rd_atomic = static_cast<uint8_t>(reads);
-    to.timeout = 14;
+    to.timeout = timeout;
     to.retry_cnt = to.rnr_retry = 7;
     step(now, to, roce::QpState::kInit, roce::kQpPkey | roce::kQpPort | roce::kQpAccess);
     step(now, to, roce::QpState::kRtr,
@@ -43,6 +43,7 @@ struct QueuePair : SendRing {
   }
 
   Node& node;
+  uint8_t timeout = 14;  // until it sends again, a power of two times 4.096 us; set it before connect()
 
  private:
   void step(Instant now, roce::QpAttributes& to, roce::QpState state, uint32_t mask) {

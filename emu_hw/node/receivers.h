@@ -14,6 +14,8 @@ class Receivers {
  public:
   explicit Receivers(Node& node);
 
+  // Was something received that was not taken?
+  bool has_message() { return jfc.front() != nullptr; }
   // The Core has received the message of the operation: takes the completion, and posts a receive. Throws if it has
   // not, or with an error.
   void take(const Operation& op);

@@ -24,8 +24,8 @@ class RoceConnections {
   // So many, which complete into `jfc` here. The hosts are joined.
   RoceConnections(EmulatedHost& here, EmulatedHost& there, CompletionQueue& jfc, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-      here_.push_back(make(here.node, jfc, here.service.receivers));
-      there_.push_back(make(there.node, there.service.receivers.jfc, there.service.receivers));
+      here_.push_back(make(here, jfc, here.service.receivers));
+      there_.push_back(make(there, there.service.receivers.jfc, there.service.receivers));
       connect(*here_.back(), *there_.back());
       connect(*there_.back(), *here_.back());
     }
@@ -37,8 +37,10 @@ class RoceConnections {
   static constexpr uint32_t kReads = 16;
   static constexpr uint8_t kMtu4096 = 5;
 
-  static std::unique_ptr<QueuePair<Node>> make(Node& node, CompletionQueue& jfc, const Receivers& receivers) {
-    return std::make_unique<QueuePair<Node>>(node, jfc, receivers.jfr, WorkRequests::kDepth);
+  static std::unique_ptr<QueuePair<Node>> make(EmulatedHost& host, CompletionQueue& jfc, const Receivers& receivers) {
+    auto pair = std::make_unique<QueuePair<Node>>(host.node, jfc, receivers.jfr, WorkRequests::kDepth);
+    pair->timeout = static_cast<uint8_t>(host.site.parameters.roce_timeout);
+    return pair;
   }
   static void connect(QueuePair<Node>& from, const QueuePair<Node>& to) {
     from.connect(from.node.now(), from.node.link_to(to.node), to.node, to.id, kReads, kMtu4096);

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "emu_hw/kernel/task.h"
+#include "emu_hw/node/request_stack.h"
 #include "emu_hw/node/roce_connections.h"
-#include "emu_hw/node/stack.h"
 #include "emu_hw/rules/jitter.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
-class RoceStack final : public Stack {
+class RoceStack final : public RequestStack {
  public:
   // Queue pairs of `here`, connected with each of the peers, to which it is joined: Parameters::remote_jetties each.
   RoceStack(const Parameters&, EmulatedHost& here, const Peers&);
@@ -22,16 +22,15 @@ class RoceStack final : public Stack {
   Task run(Operation& op) override;
 
  private:
-  Task there_and_back(Operation& op);
+  Task go_there(Operation& op, Train& train) override;
+  Task tell_receiver(Operation& op) override;
+  Task go_back(Operation& op, Train& train) override;
   bool is_fetched(const Operation& op) const;
 
   const Parameters& parameters_;
-  EmulatedHost& here_;
-  std::vector<EmulatedHost*> peers_;
   const ContextNeeds contexts_;
   LossRule loss_;
   JitterRule jitter_;
-  WorkRequests requests_;
   std::vector<RoceConnections> connections_;  // by peer
 };
 

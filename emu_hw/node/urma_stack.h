@@ -7,16 +7,14 @@
 #include <vector>
 
 #include "emu_hw/kernel/task.h"
-#include "emu_hw/node/emulated_host.h"
-#include "emu_hw/node/stack.h"
-#include "emu_hw/node/work_requests.h"
+#include "emu_hw/node/request_stack.h"
 #include "emu_hw/rules/fused_ack.h"
 #include "emu_hw/rules/jitter.h"
 #include "emu_hw/rules/loss.h"
 
 namespace ub::emu {
 
-class UrmaStack final : public Stack {
+class UrmaStack final : public RequestStack {
  public:
   // A queue at `here` for memory and receivers of its peers, Parameters::remote_jetties of each. They are joined to it,
   // and Node::settle() follows.
@@ -25,16 +23,15 @@ class UrmaStack final : public Stack {
   Task run(Operation& op) override;
 
  private:
-  Task there_and_back(Operation& op);
+  Task go_there(Operation& op, Train& train) override;
+  Task tell_receiver(Operation& op) override;
+  Task go_back(Operation& op, Train& train) override;
 
   const uint64_t cycles_;
-  EmulatedHost& here_;
-  std::vector<EmulatedHost*> peers_;
   const ContextNeeds contexts_;
   LossRule loss_;
   JitterRule jitter_;
   const FusedAck fused_ack_;
-  WorkRequests requests_;
   SendRing ring_;
   std::vector<std::vector<uint32_t>> targets_;  // by peer and receiver
 };

@@ -53,10 +53,14 @@ void WorkRequests::expect_sent(const Operation& op, const Train& request) {
   throw std::logic_error(op.name() + ": the Core sends nothing for it");
 }
 
-void WorkRequests::complete(const Operation& op) {
+bool WorkRequests::is_complete(const Operation& op) {
   const Cqe* completion = jfc.front();
-  if (completion == nullptr || completion->user_ctx != op.number)
-    throw std::logic_error(op.name() + " is answered, and yet not complete");
+  return completion != nullptr && completion->user_ctx == op.number;
+}
+
+void WorkRequests::complete(const Operation& op) {
+  if (!is_complete(op)) throw std::logic_error(op.name() + " is answered, and yet not complete");
+  const Cqe* completion = jfc.front();
   if (completion->status != CrStatus::kSuccess)
     throw std::runtime_error(op.name() + " failed, status " + std::to_string(static_cast<int>(completion->status)));
   jfc.pop();

@@ -23,6 +23,8 @@ class WorkRequests {
   void post(SendRing& ring, const Operation& op, const Destination& to) const;
   // Throws if the Core sends nothing for the operation: with the status that it completed it with, if it did.
   void expect_sent(const Operation& op, const Train& request);
+  // Is the oldest completion that of the operation?
+  bool is_complete(const Operation& op);
   // Is the oldest completion that of the operation? Takes it. Throws if it is an error.
   void complete(const Operation& op);
 

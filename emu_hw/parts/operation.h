@@ -3,6 +3,7 @@
 // One operation of a workload, from its issue to its completion, and how a part charges it.
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <string>
@@ -25,8 +26,8 @@ class Operation final : public Named {
 
   // What its packets are charged for on the way to the target and back, whatever the frames of the Core hold: a request
   // without payload counts as 64 bytes, an answer without payload as eight.
-  uint32_t bytes_there() const { return carries_payload_there() ? bytes : 64; }
-  uint32_t bytes_back() const { return brings_data() ? bytes : 8; }
+  uint32_t bytes_there() const { return std::min(carries_payload_there() ? bytes : 64, train_bytes); }
+  uint32_t bytes_back() const { return std::min(brings_data() ? bytes : 8, train_bytes); }
   bool brings_data() const { return verb == Verb::kRead || verb == Verb::kLoad; }
   // The target's memory is read for it.
   bool reads_there() const { return brings_data() || verb == Verb::kFetchAdd || verb == Verb::kCompareSwap; }
@@ -43,6 +44,7 @@ class Operation final : public Named {
   uint64_t place = 0;       // in the remote memory; not for SEND
   uint32_t receiver = 0;    // SEND: which of the target's endpoints gets it
   bool is_strict = false;   // it has a strict order
+  uint32_t train_bytes = UINT32_MAX;  // as many bytes as a train that holds a part of it can carry
   Ledger ledger;
 
  private:

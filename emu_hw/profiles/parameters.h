@@ -21,6 +21,9 @@ enum class Attach : uint8_t { kBus, kPcie };
 enum class UbState : uint8_t { kBounded, kPairs };
 enum class UbOrder : uint8_t { kAsked, kAlways };
 
+enum class Loss : uint8_t { kRule, kLink };
+enum class Recovery : uint8_t { kSelective, kGoBackN };
+
 struct Parameters {
 #define EMU_TIME(name, default_ps, meaning) Span name{default_ps};
 #define EMU_COUNT(name, default_value, least, most, unit, meaning) uint64_t name = default_value;

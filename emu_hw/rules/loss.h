@@ -24,7 +24,7 @@ class LossRule : public Part {
         random_(site.parameters.seed, "node " + std::to_string(site.host), "loss") {}
 
   Charge draw(Operation& op) {
-    const bool is_lost = random_.chance(parameters_.loss_rate);
+    const bool is_lost = parameters_.loss == Loss::kRule && random_.chance(parameters_.loss_rate);
     return wait(op, "rule.loss", is_lost ? round_trip(op.bytes_there()) * round_trips_ : Span{});
   }
 
