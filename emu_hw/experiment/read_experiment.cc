@@ -75,8 +75,13 @@ class Reader {
     if (const toml::table* table = own_table(name)) {
       const std::string key = "series." + name;
       file_.expect_keys(*table, key,
-                        {"profile", "set", "within", "within_percent", "decided_by", "beside", "explanation"});
+                        {"profile", "stack", "set", "within", "within_percent", "decided_by", "beside", "explanation"});
       profile = table->at_path("profile").value_or(name);
+      if (const auto stack = (*table)["stack"].value<std::string>()) {
+        if (table->contains("profile")) file_.fail(key + ".stack", "a profile has one; leave one of the two out");
+        series.stack = *stack;
+        profile.clear();
+      }
       if (table->contains("profile") && !profiles_.contains(profile)) no_profile(key + ".profile", profile);
       own = file_.settings(key + ".set", (*table)["set"].as_table());
       series.within = (*table)["within"].value<double>();

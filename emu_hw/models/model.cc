@@ -7,6 +7,13 @@ namespace {
 constexpr Model kModels[] = {
     {"two_node", "two hosts that are joined by a link, and a program on one of them", run_two_node},
     {"cluster", "hosts that read each other, by the reference's rule of contention", run_cluster},
+    {"state", "bytes of a NIC's records or a library's objects", run_state},
+    {"fabric_state", "bytes of a host in fabrics of many hosts", run_fabric_state},
+    {"setup", "connections are set up by workers", run_setup},
+    {"setup_formula", "connections are set up one after the other, closed form", run_setup_formula},
+    {"cluster_formula", "many hosts and a switch, closed form", run_cluster_formula},
+    {"goodput", "two nodes, and a bridge that moves a flit at a time", run_goodput},
+    {"coherent_formula", "coherent fabrics, closed form", run_coherent_formula},
 };
 
 }  // namespace

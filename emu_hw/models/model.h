@@ -61,5 +61,19 @@ std::string names_of_models();
 PointResult run_two_node(const Point&);
 // Parameters::nodes hosts, all of which read each other: the same values, of all of them together.
 PointResult run_cluster(const Point&);
+// State of a NIC or a host library, N applications times M remote hosts, by sizes of records: bytes, and ratio, that of
+// RoCE in parts of it.
+PointResult run_state(const Point&);
+// State of a host in a fabric: bytes, and fits (1 or 0).
+PointResult run_fabric_state(const Point&);
+// Setting up connections, by events and as a closed form: setup_ns.
+PointResult run_setup(const Point&);
+PointResult run_setup_formula(const Point&);
+// A cluster as a closed form: mean_ns.
+PointResult run_cluster_formula(const Point&);
+// Two nodes and a bridge between them: mops, elapsed_ns.
+PointResult run_goodput(const Point&);
+// Coherent fabrics as closed forms: load_ns, shared_write_ns; of the stack lossless mean_ns, p99_ns, mops.
+PointResult run_coherent_formula(const Point&);
 
 }  // namespace ub::emu

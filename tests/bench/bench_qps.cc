@@ -19,10 +19,16 @@
 #include <string>
 #include <vector>
 
+#include "emu_hw/node/state_rows.h"
 #include "tests/bench/queue_pair.h"
-#include "tests/bench/state_rows.h"
 
 namespace ub::bench {
+
+using emu::Per;
+using emu::roce_state_of;
+using emu::state_of;
+using emu::StateRow;
+
 namespace {
 
 constexpr uint32_t kMtu = 1024;

@@ -16,10 +16,15 @@
 #include <string>
 #include <vector>
 
+#include "emu_hw/node/state_rows.h"
 #include "tests/bench/core_pair.h"
-#include "tests/bench/state_rows.h"
 
 namespace ub::bench {
+
+using emu::kTimerBytes;
+using emu::state_of;
+using emu::StateRow;
+
 namespace {
 
 constexpr uint32_t kBytes = 64;          // of a small message

@@ -12,10 +12,15 @@
 #include <algorithm>
 #include <string>
 
+#include "emu_hw/node/state_rows.h"
 #include "tests/bench/exchange.h"
-#include "tests/bench/state_rows.h"
 
 namespace ub::bench {
+
+using emu::Per;
+using emu::roce_state_of;
+using emu::state_of;
+using emu::StateRow;
 
 namespace {
 

@@ -106,10 +106,12 @@ TEST_F(ExperimentFile, says_what_is_wrong) {
 TEST_F(ExperimentFile, says_what_is_wrong_with_a_series) {
   EXPECT_EQ(error_of(kGood + "[series.dma]\n"), " series.dma: is not among `stacks`");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nwidth = 3\n"),
-            " series.urma.width: there is no such key; there are profile, set, within, within_percent, decided_by, "
-            "beside, explanation");
+            " series.urma.width: there is no such key; there are profile, stack, set, within, within_percent, "
+            "decided_by, beside, explanation");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nprofile = \"chess\"\n"),
             " series.urma.profile: there is no chess; there are dma");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nprofile = \"dma\"\nstack = \"roce\"\n"),
+            " series.urma.stack: a profile has one; leave one of the two out");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nset = { payload = 3 }\n"), " series.urma.set.payload: is what is swept");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"dma\"\nexplanation = \"x\"\n"),
             " series.urma.beside: there is no dma among `stacks`");
@@ -143,6 +145,13 @@ TEST_F(ExperimentFile, series_have_settings_of_their_own) {
                             "set = { link_delay = 150, roce_so_overhead = 10 }\n");
   EXPECT_EQ(measured(e, run_point(e, e.series[0], 64, {})), 2186);
   EXPECT_EQ(measured(e, run_point(e, e.series[1], 64, {})), 2296);
+}
+
+TEST_F(ExperimentFile, series_can_name_a_stack_that_has_no_profile) {
+  const std::string text = with("[\"urma\"]", "[\"dma\"]");
+  const Experiment e = read(text.substr(0, text.find("[expected]")) + "[series.dma]\nstack = \"urma\"\n");
+  EXPECT_EQ(e.series[0].stack, "urma");
+  EXPECT_EQ(e.series[0].set, (Settings{{"operations", "3"}}));
 }
 
 TEST_F(ExperimentFile, what_is_not_reproducible_needs_no_more) {

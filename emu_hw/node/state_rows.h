@@ -8,10 +8,10 @@
 
 #include "lib/transport/core_impl.h"
 
-namespace ub::bench {
+namespace ub::emu {
 
 // What a kind of record grows with.
-enum class Per : uint8_t { kCore, kConnection, kJetty, kImport, kPeer };
+enum class Per : uint8_t { kCore, kConnection, kJetty, kSegment, kImport, kPeer };
 
 struct StateRow {
   const char* name;
@@ -31,7 +31,7 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
       {"send queue records", s.queues.in_use(), sizeof(ub::SendQueue) + kTimerBytes, Per::kJetty},
       {"JFR records", s.jfrs.in_use(), sizeof(Jfr) + sizeof(IdSlot)},
       {"JFC records", s.jfcs.in_use(), sizeof(Jfc)},
-      {"segment records", s.segments.in_use(), sizeof(Segment) + sizeof(TokenId)},
+      {"segment records", s.segments.in_use(), sizeof(Segment) + sizeof(TokenId), Per::kSegment},
       {"target records (imports)", s.targets.in_use(), sizeof(Target), Per::kImport},
       {"link records", s.links.in_use(), sizeof(LinkRecord)},
       {"peer records", s.peers.in_use(), sizeof(Peer), Per::kPeer},
@@ -69,4 +69,4 @@ inline uint64_t total(const std::vector<StateRow>& rows, Per per) {
   return sum;
 }
 
-}  // namespace ub::bench
+}  // namespace ub::emu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A point of a model, and what is measured there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "emu_hw/models/model.h"
+
+namespace ub::emu {
+
+inline Point point_of(const std::string& stack, const Settings& set) {
+  Point point{stack, "", {}};
+  for (const auto& [name, text] : set) EXPECT_EQ(set_parameter(point.parameters, name, text), "");
+  return point;
+}
+
+inline double value(const std::string& model, const std::string& measure, const std::string& stack,
+                    const Settings& set = {}) {
+  const PointResult result = find_model(model)->run(point_of(stack, set));
+  EXPECT_EQ(result.invalid, "");
+  return result.values.at(measure);
+}
+
+// Why the model does not run it; "none": it does.
+inline std::string refusal_of(const std::string& model, const std::string& stack, const Settings& set = {}) {
+  try {
+    find_model(model)->run(point_of(stack, set));
+  } catch (const BadPoint& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace ub::emu
