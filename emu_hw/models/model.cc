@@ -14,6 +14,7 @@ constexpr Model kModels[] = {
     {"cluster_formula", "many hosts and a switch, closed form", run_cluster_formula},
     {"goodput", "two nodes, and a bridge that moves a flit at a time", run_goodput},
     {"coherent_formula", "coherent fabrics, closed form", run_coherent_formula},
+    {"directory", "cores with caches, and a home with a directory", run_directory},
 };
 
 }  // namespace

@@ -75,5 +75,8 @@ PointResult run_cluster_formula(const Point&);
 PointResult run_goodput(const Point&);
 // Coherent fabrics as closed forms: load_ns, shared_write_ns; of the stack lossless mean_ns, p99_ns, mops.
 PointResult run_coherent_formula(const Point&);
+// A simulated directory. Workload chase: mean_cycles of an access, miss_cycles, l1_accesses, l1_misses, l2_misses,
+// hops; workload shared_line: miss_ns, misses, writes.
+PointResult run_directory(const Point&);
 
 }  // namespace ub::emu
