@@ -24,8 +24,10 @@ class Slots {
     explicit Place(Slots& slots) : slots_(&slots) {}
     Place(Place&& other) noexcept : slots_(std::exchange(other.slots_, nullptr)) {}
     Place& operator=(Place&&) = delete;
-    ~Place() {
-      if (slots_ != nullptr) slots_->leave();
+    ~Place() { leave(); }
+    // Before the end of the scope.
+    void leave() {
+      if (slots_ != nullptr) std::exchange(slots_, nullptr)->leave();
     }
 
    private:

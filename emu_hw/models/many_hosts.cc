@@ -8,6 +8,7 @@
 namespace ub::emu {
 
 ManyHosts::ManyHosts(const Parameters& p, Fidelity f, uint32_t count) : parameters_(p) {
+  if (p.engine == Engine::kPipelined) throw BadPoint("engine = pipelined: is of two_node alone");
   if (p.loss == Loss::kLink) throw BadPoint("loss = link: only links of two_node lose frames; choose loss = rule");
   for (uint32_t number = 1; number <= count; ++number)
     hosts_.push_back(std::make_unique<EmulatedHost>(kernel, p, f, number));

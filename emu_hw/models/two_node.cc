@@ -5,6 +5,7 @@
 #include "emu_hw/models/model.h"
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
+#include "emu_hw/node/work_requests.h"
 #include "emu_hw/rules/lock.h"
 #include "emu_hw/rules/runtime_cap.h"
 #include "emu_hw/workload/closed_loop.h"
@@ -22,6 +23,18 @@ std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64
   return repeated == 0 ? "" : std::to_string(repeated) + " frames were repeated on a wire that loses none";
 }
 
+void expect_possible(const Point& point) {
+  const Parameters& p = point.parameters;
+  const bool has_requests_alone = point.stack == "urma" || point.stack == "roce";
+  if (p.loss == Loss::kLink && !has_requests_alone)
+    throw BadPoint("loss = link: " + point.stack + " does not repeat lost frames; choose urma or roce, or loss = rule");
+  if (p.engine == Engine::kPipelined && !has_requests_alone)
+    throw BadPoint("engine = pipelined: is of urma and roce alone, not of " + point.stack);
+  if (p.engine == Engine::kPipelined && p.in_flight > WorkRequests::kDepth)
+    throw BadPoint("engine = pipelined: a queue takes " + std::to_string(WorkRequests::kDepth) +
+                   " requests; give in_flight up to that");
+}
+
 // Tasks go before the parts that they hold.
 struct TaskEnd {
   Kernel& kernel;
@@ -32,8 +45,7 @@ struct TaskEnd {
 
 PointResult run_two_node(const Point& point) {
   const Parameters& p = point.parameters;
-  if (p.loss == Loss::kLink && !repeats_frames(point.stack))
-    throw BadPoint("loss = link: " + point.stack + " does not repeat lost frames; choose urma or roce, or loss = rule");
+  expect_possible(point);
   Kernel kernel;
   EmulatedHost here(kernel, p, kTwoNode, 1), there(kernel, p, kTwoNode, 2);
   Node::join(here.node, there.node, link_config(p));

@@ -29,9 +29,8 @@ Task RoceStack::run(Operation& op) {
   co_await here_.gate.pass_roce(op);
   QueuePair<Node>& pair = connections_[op.peer].here(op.receiver);
   requests_.post(pair, op, roce_destination(*peers_[op.peer]));
-  Task travel = there_and_back(op, pair.id);
+  Task travel = there_and_back(op, pair.id, pass);
   co_await travel;
-  requests_.complete(op);
   co_await here_.pcie.write_completion(op);
   co_await jitter_.stretch(op, parameters_.pcie_dma_write);
   co_await here_.cpu.poll_host(op);

@@ -34,8 +34,6 @@ std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters& p, Em
   return nullptr;
 }
 
-bool repeats_frames(std::string_view name) { return name == "urma" || name == "roce"; }
-
 bool has_loads(std::string_view name) { return name == "ldst" || name == "swap"; }
 
 }  // namespace ub::emu

@@ -29,8 +29,6 @@ class Stack {
 // swapping over RoCE, with one peer. Null: there is no stack of that name. `here` is joined to each of its peers by a
 // link with TP bypass.
 std::unique_ptr<Stack> make_stack(std::string_view name, const Parameters&, EmulatedHost& here, const Peers&);
-// Do its operations survive the loss of a frame?
-bool repeats_frames(std::string_view name);
 // Does a program read by loads there? Else by READ.
 bool has_loads(std::string_view name);
 

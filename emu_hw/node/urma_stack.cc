@@ -30,9 +30,8 @@ Task UrmaStack::run(Operation& op) {
   co_await here_.gate.pass_ub(op);
   const Region& remote = peers_[op.peer]->service.memory;
   requests_.post(ring_, op, {targets_[op.peer][op.receiver], remote.registered.token_id, remote});
-  Task travel = there_and_back(op, ring_.id);
+  Task travel = there_and_back(op, ring_.id, pass);
   co_await travel;
-  requests_.complete(op);
   co_await here_.attachment.complete(op);
   co_await here_.memory.cross_bus(op);
   co_await here_.cpu.poll_onchip(op);

@@ -13,20 +13,24 @@ class Attachment : public Part {
   using Part::Part;
 
   // A doorbell, and the NIC reads the request.
-  Charge hand_over(Operation& op) const { return cross(op, parameters_.pcie_mmio_write, parameters_.pcie_dma_read); }
+  Charge hand_over(Operation& op) const {
+    return cross(op, "pcie.hand_over", parameters_.pcie_mmio_write, parameters_.pcie_dma_read);
+  }
   // The target's NIC reads its memory, or writes it.
   Charge reach_memory(Operation& op) const {
-    return cross(op, op.reads_there() ? parameters_.pcie_dma_read : parameters_.pcie_dma_write, {});
+    const Span once = op.reads_there() ? parameters_.pcie_dma_read : parameters_.pcie_dma_write;
+    return cross(op, "pcie.reach_memory", once, {});
   }
   // The data that were read land, and the completion is written.
   Charge complete(Operation& op) const {
-    return cross(op, op.brings_data() ? parameters_.pcie_dma_write : Span{}, parameters_.pcie_dma_write);
+    const Span landing = op.brings_data() ? parameters_.pcie_dma_write : Span{};
+    return cross(op, "pcie.complete", landing, parameters_.pcie_dma_write);
   }
 
  private:
-  Charge cross(Operation& op, Span once, Span again) const {
+  Charge cross(Operation& op, std::string_view line, Span once, Span again) const {
     const bool is_behind = parameters_.attach == Attach::kPcie;
-    return wait(op, "pcie", is_behind ? fidelity_.delay(once) + fidelity_.delay(again) : Span{});
+    return wait(op, line, is_behind ? fidelity_.delay(once) + fidelity_.delay(again) : Span{});
   }
 };
 

@@ -5,9 +5,8 @@
 #include <string>
 
 #include "emu_hw/models/model.h"
-#include "emu_hw/node/stack.h"
 #include "emu_hw/parts/frame_loss.h"
-#include "tests/unit/emu_hw/two_hosts.h"
+#include "tests/unit/emu_hw/one_stack.h"
 
 namespace ub::emu {
 namespace {
@@ -18,39 +17,6 @@ Parameters lossy(double rate) {
   p.loss_rate = rate;
   return p;
 }
-
-// One stack between two hosts.
-struct Pair {
-  Pair(const char* name, const Parameters& p)
-      : hosts(p), stack(make_stack(name, hosts.parameters, hosts.here, hosts.there)) {
-    Node::settle({&hosts.here.node, &hosts.there.node});
-    stack->open();
-  }
-  ~Pair() { hosts.kernel.destroy_tasks(); }
-
-  static Task complete(Kernel& kernel, Stack& stack, Operation& op) {
-    kernel.begin_operation();
-    Task task = stack.run(op);
-    co_await task;
-    EXPECT_EQ(op.ledger.end(), kernel.now());
-    kernel.end_operation();
-  }
-  // How long an operation takes, in ns.
-  uint64_t run(Verb verb, uint32_t bytes) {
-    Operation op(++number, 1, verb, bytes, hosts.kernel.now());
-    spawn(hosts.kernel, complete(hosts.kernel, *stack, op));
-    hosts.kernel.run();
-    EXPECT_EQ(hosts.kernel.open_operations(), 0u);
-    ledger = op.ledger.text();
-    return (op.ledger.end() - op.ledger.start()).ps / 1000;
-  }
-  uint64_t repeated() const { return hosts.here.node.repeated_frames() + hosts.there.node.repeated_frames(); }
-
-  TwoHosts hosts;
-  std::unique_ptr<Stack> stack;
-  uint64_t number = 0;
-  std::string ledger;
-};
 
 // A seed with which the links lose these frames of the initiator, then of the target: "x." is the first of two.
 uint64_t seed_that_loses(double rate, std::string_view here, std::string_view there) {
@@ -65,7 +31,7 @@ uint64_t seed_that_loses(double rate, std::string_view here, std::string_view th
 }
 
 TEST(LossyLink, costs_nothing_if_it_loses_nothing) {
-  Pair urma("urma", lossy(0)), bf("roce", lossy(0));
+  OneStack urma("urma", lossy(0)), bf("roce", lossy(0));
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(urma.run(Verb::kRead, 64), 757u) << urma.ledger;
     EXPECT_EQ(urma.run(Verb::kWrite, 64), 750u) << urma.ledger;
@@ -82,7 +48,7 @@ TEST(LossyLink, costs_nothing_if_it_loses_nothing) {
 TEST(LossyLink, a_request_of_roce_goes_again_when_its_timer_fires) {
   Parameters p = lossy(0.3);
   p.seed = seed_that_loses(0.3, "x.....", "......");
-  Pair bf("roce", p);
+  OneStack bf("roce", p);
   const uint64_t timer = 4096u << 14;
   EXPECT_EQ(bf.run(Verb::kRead, 64), 1736u + timer);
   EXPECT_EQ(bf.ledger,
@@ -92,25 +58,25 @@ TEST(LossyLink, a_request_of_roce_goes_again_when_its_timer_fires) {
   EXPECT_EQ(bf.run(Verb::kRead, 64), 1736u) << bf.ledger;
   EXPECT_EQ(bf.repeated(), 1u);
   p.roce_timeout = 1;
-  EXPECT_EQ(Pair("roce", p).run(Verb::kRead, 64), 1736u + (4096u << 1));
+  EXPECT_EQ(OneStack("roce", p).run(Verb::kRead, 64), 1736u + (4096u << 1));
 }
 
 TEST(LossyLink, a_ub_channel_waits_for_rto_min_if_it_knows_no_round_trip) {
   Parameters p = lossy(0.3);
   p.seed = seed_that_loses(0.3, "x........", ".........");
   p.rto_min = whole_nanoseconds(100'000);
-  Pair urma("urma", p);
+  OneStack urma("urma", p);
   EXPECT_EQ(urma.run(Verb::kRead, 64), 757u + 100'000) << urma.ledger;
   EXPECT_EQ(urma.repeated(), 1u);
   p.rto_min = whole_nanoseconds(200'000);
-  EXPECT_EQ(Pair("urma", p).run(Verb::kRead, 64), 757u + 200'000);
+  EXPECT_EQ(OneStack("urma", p).run(Verb::kRead, 64), 757u + 200'000);
 }
 
 // 15 of 16 frames come with the first train, the other one with a second train, which pays for itself alone.
 TEST(LossyLink, an_answer_may_come_in_several_trains) {
   Parameters p = lossy(0.1);
   p.seed = seed_that_loses(0.1, "......", "...x................");
-  Pair urma("urma", p);
+  OneStack urma("urma", p);
   const uint64_t ns = urma.run(Verb::kRead, 65536);
   EXPECT_EQ(urma.repeated(), 1u) << urma.ledger;
   EXPECT_NE(urma.ledger.find("nic.pipe 6038, link 1328, nic.pipe 6038, core "), std::string::npos) << urma.ledger;
@@ -121,7 +87,7 @@ TEST(LossyLink, an_answer_may_come_in_several_trains) {
 // The bytes of the target, and each message once.
 TEST(LossyLink, all_verbs_end_whatever_is_lost) {
   for (const char* name : {"urma", "roce"}) {
-    Pair pair(name, lossy(0.2));
+    OneStack pair(name, lossy(0.2));
     for (int again = 0; again < 20; ++again) {
       for (const Verb verb : {Verb::kRead, Verb::kWrite, Verb::kSend, Verb::kFetchAdd, Verb::kCompareSwap})
         EXPECT_GT(pair.run(verb, verb == Verb::kFetchAdd || verb == Verb::kCompareSwap ? 8 : 16384), 0u);
