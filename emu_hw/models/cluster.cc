@@ -4,7 +4,6 @@
 
 #include "emu_hw/kernel/random_stream.h"
 #include "emu_hw/models/many_hosts.h"
-#include "emu_hw/rules/contention.h"
 
 namespace ub::emu {
 namespace {
@@ -47,12 +46,10 @@ PointResult run_cluster(const Point& point) {
   Parameters p = point.parameters;
   p.active_connections = p.nodes;
   ManyHosts cluster(p, kCluster, static_cast<uint32_t>(p.nodes));
-  ContentionRule contention(cluster.kernel, p, kCluster);
-  cluster.put_between(contention);
   for (uint32_t node = 1; node <= p.nodes; ++node) {
     auto reads = std::make_unique<UniformReads>(p, node, has_loads(point.stack));
     const std::vector<uint32_t> peers = reads->peers();
-    cluster.add_program(node, point.stack, peers, std::move(reads));
+    cluster.add_program(node, cluster.add_stack(node, point.stack, peers), std::move(reads));
   }
   return cluster.run();
 }

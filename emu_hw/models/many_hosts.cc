@@ -12,6 +12,10 @@ ManyHosts::ManyHosts(const Parameters& p, Fidelity f, uint32_t count) : paramete
   if (p.loss == Loss::kLink) throw BadPoint("loss = link: only links of two_node lose frames; choose loss = rule");
   for (uint32_t number = 1; number <= count; ++number)
     hosts_.push_back(std::make_unique<EmulatedHost>(kernel, p, f, number));
+  if (p.fabric == FabricKind::kRule) put_between(*(rule_ = std::make_unique<ContentionRule>(kernel, p, f, count)));
+  if (p.fabric != FabricKind::kSwitch) return;
+  put_between(*(switch_ = std::make_unique<Switch>(kernel, p, f)));
+  for (const auto& each : hosts_) each->link.send_one_after_the_other();
 }
 
 void ManyHosts::put_between(Fabric& fabric) {
@@ -23,25 +27,33 @@ void ManyHosts::join(uint32_t a, uint32_t b) {
   Node::join(host(a).node, host(b).node, link_config(parameters_));
 }
 
-void ManyHosts::add_program(uint32_t number, const std::string& stack, const std::vector<uint32_t>& peers,
-                            std::unique_ptr<Workload> workload) {
+Stack& ManyHosts::add_stack(uint32_t number, const std::string& name, const std::vector<uint32_t>& peers) {
   std::vector<EmulatedHost*> hosts;
   for (const uint32_t peer : peers) {
     join(number, peer);
     hosts.push_back(&host(peer));
   }
-  Program program{number, make_stack(stack, parameters_, host(number), hosts), std::move(workload), nullptr};
-  if (program.stack == nullptr) throw BadPoint("there is no stack or profile " + stack + " of many hosts");
+  stacks_.push_back(make_stack(name, parameters_, host(number), hosts));
+  if (stacks_.back() == nullptr) throw BadPoint("there is no stack or profile " + name + " of many hosts");
+  return *stacks_.back();
+}
+
+void ManyHosts::add_program(uint32_t number, Stack& stack, std::unique_ptr<Workload> workload) {
+  if (workload == nullptr) throw BadPoint("there is no such workload; emu_hw/workload/workload.h lists all");
   const auto in_flight = static_cast<uint32_t>(parameters_.in_flight);
-  program.loop = std::make_unique<ClosedLoop>(kernel, *program.stack, *program.workload, number, in_flight);
-  programs_.push_back(std::move(program));
+  add_program(number, std::make_unique<ClosedLoop>(kernel, stack, *workload, number, in_flight));
+  workloads_.push_back(std::move(workload));
+}
+
+void ManyHosts::add_program(uint32_t number, std::unique_ptr<Loop> loop) {
+  programs_.push_back({number, std::move(loop)});
 }
 
 void ManyHosts::open() {
   std::vector<Node*> nodes;
   for (const auto& each : hosts_) nodes.push_back(&each->node);
   Node::settle(nodes);
-  for (const Program& program : programs_) program.stack->open();
+  for (const auto& stack : stacks_) stack->open();
 }
 
 PointResult ManyHosts::run() {
@@ -51,7 +63,7 @@ PointResult ManyHosts::run() {
     for (const Program& program : programs_) program.loop->start(parameters_.operations);
     kernel.run();
     result.invalid = fault();
-    if (result.invalid.empty()) result.values = measures_of(samples());
+    if (result.invalid.empty()) result.values = values();
   } catch (const std::exception& error) {  // a deadlock, or an operation that the Core refused
     result.invalid = error.what();
   }
@@ -75,6 +87,14 @@ std::string ManyHosts::fault() const {
     if (repeated != 0) return std::to_string(repeated) + " frames were repeated on a wire that loses none";
   }
   return "";
+}
+
+std::map<std::string, double> ManyHosts::values() const {
+  std::map<std::string, double> values = measures_of(samples());
+  if (switch_ == nullptr) return values;
+  values["queue_bytes"] = static_cast<double>(switch_->most_queued());
+  values["marked"] = static_cast<double>(switch_->marked());
+  return values;
 }
 
 // In the order of their ends.

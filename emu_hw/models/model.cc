@@ -6,7 +6,8 @@ namespace {
 
 constexpr Model kModels[] = {
     {"two_node", "two hosts that are joined by a link, and a program on one of them", run_two_node},
-    {"cluster", "hosts that read each other, by the reference's rule of contention", run_cluster},
+    {"cluster", "hosts that read each other", run_cluster},
+    {"incast", "many hosts with programs that reach one other host, and nobody else", run_incast},
     {"state", "bytes of a NIC's records or a library's objects", run_state},
     {"fabric_state", "bytes of a host in fabrics of many hosts", run_fabric_state},
     {"setup", "connections are set up by workers", run_setup},

@@ -61,6 +61,9 @@ std::string names_of_models();
 PointResult run_two_node(const Point&);
 // Parameters::nodes hosts, all of which read each other: the same values, of all of them together.
 PointResult run_cluster(const Point&);
+// Parameters::initiators hosts with a program each, which all reach one other host: the same values. The workload
+// `lock` is a lock there that all of them take, again and again.
+PointResult run_incast(const Point&);
 // State of a NIC or a host library, N applications times M remote hosts, by sizes of records: bytes, and ratio, that of
 // RoCE in parts of it.
 PointResult run_state(const Point&);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emu_hw/node/work_requests.h"
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -37,17 +38,17 @@ void WorkRequests::post(SendRing& ring, const Operation& op, const Destination& 
   element.target = to.target;
   element.user_ctx = op.number;
   element.length = op.bytes;
-  element.immediate = 1;
+  element.immediate = op.operand;
   if (op.verb != Verb::kSend) {
     element.token_id = to.key;
     element.remote_address = to.memory.address() + op.place;
   }
   if (op.is_strict) element.place_order = kStrongOrder;
   element.sge = local.sge(0, op.bytes);
-  ring.post(element);
+  ring.post(element, op.compare);
 }
 
-void WorkRequests::expect_sent(const Operation& op, const Train& request) {
+void WorkRequests::expect_sent(Operation& op, const Train& request) {
   if (!request.empty()) return;
   if (jfc.front() != nullptr) complete(op);
   throw std::logic_error(op.name() + ": the Core sends nothing for it");
@@ -58,11 +59,12 @@ bool WorkRequests::is_complete(const Operation& op) {
   return completion != nullptr && completion->user_ctx == op.number;
 }
 
-void WorkRequests::complete(const Operation& op) {
+void WorkRequests::complete(Operation& op) {
   if (!is_complete(op)) throw std::logic_error(op.name() + " is answered, and yet not complete");
   const Cqe* completion = jfc.front();
   if (completion->status != CrStatus::kSuccess)
     throw std::runtime_error(op.name() + " failed, status " + std::to_string(static_cast<int>(completion->status)));
+  if (is_atomic(op.verb)) std::memcpy(&op.found, local.data(), sizeof op.found);
   jfc.pop();
   here_.completions_read(jfc.id);
 }

@@ -22,11 +22,11 @@ class WorkRequests {
   // place there, or a SEND.
   void post(SendRing& ring, const Operation& op, const Destination& to) const;
   // Throws if the Core sends nothing for the operation: with the status that it completed it with, if it did.
-  void expect_sent(const Operation& op, const Train& request);
+  void expect_sent(Operation& op, const Train& request);
   // Is the oldest completion that of the operation?
   bool is_complete(const Operation& op);
-  // Is the oldest completion that of the operation? Takes it. Throws if it is an error.
-  void complete(const Operation& op);
+  // Is the oldest completion that of the operation? Takes it, and what an atomic found. Throws if it is an error.
+  void complete(Operation& op);
 
   static constexpr uint32_t kDepth = 64;  // of the ring
   static constexpr uint32_t kMostBytes = 1 << 20;  // of an operation

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A link as the lumped fidelities see it: propagation, and the time that the bytes take. It is never busy with another
-// packet.
+// A link as the lumped fidelities see it: propagation, and the time that the bytes take. It is busy with no other
+// packet, unless it is told to send one after the other.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "emu_hw/parts/part.h"
+#include "emu_hw/parts/transmitter.h"
 
 namespace ub::emu {
 
@@ -19,9 +21,16 @@ class Link : public Part {
  public:
   using Part::Part;
 
-  Charge wire(Operation& op, uint32_t bytes) const {
-    return take(op, "link", time_on_wire(parameters_, bytes));
+  void send_one_after_the_other() { transmitter_.emplace(parameters_.link_bw); }
+
+  Charge wire(Operation& op, uint32_t bytes) {
+    const Time now = kernel_.now();
+    const Span sending = transmitter_ ? transmitter_->send(now, bytes) - now : time_of_bytes(parameters_, bytes);
+    return take(op, "link", parameters_.link_delay + sending);
   }
+
+ private:
+  std::optional<Transmitter> transmitter_;
 };
 
 }  // namespace ub::emu

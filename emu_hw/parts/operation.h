@@ -18,6 +18,7 @@ namespace ub::emu {
 enum class Verb : uint8_t { kLoad, kStore, kRead, kWrite, kSend, kFetchAdd, kCompareSwap };
 
 std::string_view name_of(Verb verb);
+constexpr bool is_atomic(Verb verb) { return verb == Verb::kFetchAdd || verb == Verb::kCompareSwap; }
 
 class Operation final : public Named {
  public:
@@ -30,7 +31,7 @@ class Operation final : public Named {
   uint32_t bytes_back() const { return std::min(brings_data() ? bytes : 8, train_bytes); }
   bool brings_data() const { return verb == Verb::kRead || verb == Verb::kLoad; }
   // The target's memory is read for it.
-  bool reads_there() const { return brings_data() || verb == Verb::kFetchAdd || verb == Verb::kCompareSwap; }
+  bool reads_there() const { return brings_data() || is_atomic(verb); }
 
   std::string name() const override {
     return std::string(name_of(verb)) + " " + std::to_string(number) + " of node " + std::to_string(node);
@@ -45,6 +46,9 @@ class Operation final : public Named {
   uint32_t receiver = 0;    // SEND: which of the target's endpoints gets it
   bool is_strict = false;   // it has a strict order
   uint32_t train_bytes = UINT32_MAX;  // as many bytes as a train that holds a part of it can carry
+  uint64_t compare = 0;     // of a compare-and-swap
+  uint64_t operand = 1;     // what an atomic adds, or swaps in
+  uint64_t found = 0;       // what it found, when it has ended
   Ledger ledger;
 
  private:

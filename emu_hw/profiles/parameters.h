@@ -14,6 +14,7 @@
 
 namespace ub::emu {
 
+enum class FabricKind : uint8_t { kDirect, kRule, kSwitch };
 enum class CachePolicy : uint8_t { kWriteBack, kWriteThrough, kUncached };
 enum class Acknowledgement : uint8_t { kSeparate, kFused };
 enum class RuntimeCap : uint8_t { kOn, kOff };

@@ -10,8 +10,8 @@ namespace ub::emu {
 
 class ContentionRule final : public Fabric {
  public:
-  ContentionRule(Kernel& kernel, const Parameters& p, Fidelity f)
-      : kernel_(kernel), span_(f.delay(p.contention * (p.nodes - 1))) {}
+  ContentionRule(Kernel& kernel, const Parameters& p, Fidelity f, uint64_t hosts)
+      : kernel_(kernel), span_(f.delay(p.contention * (hosts - 1))) {}
 
   Charge pass(Operation& op, uint32_t from, uint32_t, uint32_t, Train&) override {
     return {kernel_, op, {"rule.contention", from}, span_};

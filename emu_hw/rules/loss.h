@@ -31,8 +31,8 @@ class LossRule : public Part {
  private:
   Span round_trip(uint32_t bytes) const {
     const Span pipes = fidelity_.delay(parameters_.nic_cycle * (2 * cycles_) * 2);
-    const Span serialization = fidelity_.delay(time_of_bytes(parameters_, bytes));
-    return pipes + (parameters_.link_delay + serialization) * 2;
+    const Span sending = fidelity_.delay(time_of_bytes(parameters_, bytes));
+    return pipes + (parameters_.link_delay + sending) * 2;
   }
 
   const uint64_t cycles_, round_trips_;

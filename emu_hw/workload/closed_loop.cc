@@ -46,7 +46,7 @@ Task ClosedLoop::carry_out(uint64_t number) {
   co_await task;
   if (op.ledger.end() != kernel_.now()) throw std::logic_error(op.name() + ": its ledger is not its latency");
   samples_.push_back({op.ledger.start(), kernel_.now()});
-  if (!first_ledger_) first_ledger_ = op.ledger;
+  record(op.ledger);
   kernel_.end_operation();
   --in_flight_;
   if (!room_.empty()) room_.let_in_next();

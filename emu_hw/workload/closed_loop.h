@@ -5,42 +5,25 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "emu_hw/kernel/task.h"
 #include "emu_hw/node/stack.h"
-#include "emu_hw/parts/sample.h"
+#include "emu_hw/workload/loop.h"
 #include "emu_hw/workload/open_loop.h"
 #include "emu_hw/workload/workload.h"
 
 namespace ub::emu {
 
-class ClosedLoop {
+class ClosedLoop final : public Loop {
  public:
   ClosedLoop(Kernel& kernel, Stack& stack, Workload& workload, uint32_t node, uint32_t in_flight);
 
   // The next one is issued a gap of these after the former, if there is room. They outlive this.
   void issue_by(PoissonArrivals& arrivals) { arrivals_ = &arrivals; }
 
-  // Issues so many, the first one a nanosecond from now. The samples are complete when the kernel has nothing to do.
-  void start(uint64_t operations);
-
-  const std::vector<Sample>& samples() const { return samples_; }  // in the order of their ends
-  // Of the operation that ended first; none before that.
-  const std::optional<Ledger>& first_ledger() const { return first_ledger_; }
+  void start(uint64_t operations) override;
 
  private:
-  class Program final : public Named {
-   public:
-    explicit Program(uint32_t node) : node_(node) {}
-    std::string name() const override { return "the program of node " + std::to_string(node_); }
-
-   private:
-    const uint32_t node_;
-  };
-
   Task issue(uint64_t operations);
   Task carry_out(uint64_t number);
 
@@ -52,8 +35,6 @@ class ClosedLoop {
   PoissonArrivals* arrivals_ = nullptr;
   Program program_;
   WaitList room_;
-  std::vector<Sample> samples_;
-  std::optional<Ledger> first_ledger_;
 };
 
 }  // namespace ub::emu

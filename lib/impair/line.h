@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The transmitter of a link: frames leave one after the other at a rate, and those that come meanwhile wait in a queue.
-// Fractions of a nanosecond are carried over, so the rate is exact however short the frames are.
+// Fractions of a nanosecond are carried over, so the rate is exact however short the frames are. Whoever counts in
+// other units than nanoseconds gives rates in bits for 10^9 of them.
 #pragma once
 
 #include <algorithm>

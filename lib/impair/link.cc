@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/impair/congestion_mark.h"
+#include "lib/impair/queue_rules.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::impair {
@@ -25,13 +26,6 @@ Duration patience(const Spec& s, size_t bytes) {
 // Do both give frames the same times?
 bool same_times(const Spec& a, const Spec& b) {
   return a.rate == b.rate && a.delay == b.delay && a.jitter == b.jitter && a.reorder == b.reorder && a.wait == b.wait;
-}
-
-// With so many bytes in front of it.
-double mark_chance(const Marking& m, uint64_t queued) {
-  if (m.all_from == 0 || queued < m.none_below) return 0;
-  if (queued >= m.all_from) return 1;
-  return m.most * static_cast<double>(queued - m.none_below) / static_cast<double>(m.all_from - m.none_below);
 }
 
 }  // namespace
@@ -94,7 +88,7 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
     ++counts_.lost_down;
     return {Fate::kDown};
   }
-  if (is_full(frame.size(), now)) {
+  if (has_no_room(frame.size(), now)) {
     ++counts_.lost_queue;
     return {Fate::kQueueFull};
   }
@@ -124,10 +118,9 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
   return verdict;
 }
 
-bool Link::is_full(size_t bytes, Instant now) {
-  if (under_way_ >= most_frames_ || line_.queued_frames(now) >= most_frames_) return true;
-  if (spec_.queue_frames != 0 && line_.queued_frames(now) >= spec_.queue_frames) return true;
-  return spec_.queue_bytes != 0 && line_.queued_bytes(now) + bytes > spec_.queue_bytes;
+bool Link::has_no_room(size_t bytes, Instant now) {
+  const Queued queued{line_.queued_frames(now), line_.queued_bytes(now)};
+  return under_way_ >= most_frames_ || queued.frames >= most_frames_ || is_full(spec_, queued, bytes);
 }
 
 Fate Link::loss() {

@@ -120,7 +120,7 @@ class Link {
   }
   void change(Instant at, const Spec& spec);
   Instant latest_arrival(Instant at, uint64_t position);
-  bool is_full(size_t bytes, Instant now);
+  bool has_no_room(size_t bytes, Instant now);
   Fate loss();
   bool is_late();
   uint32_t take_slot(std::span<const std::byte> frame, uint64_t tag);

@@ -12,6 +12,7 @@ namespace {
 Point cluster_of(uint64_t nodes, const std::string& stack, Parameters p = {}) {
   p.nodes = nodes;
   p.operations = 20;
+  p.fabric = FabricKind::kRule;
   return {stack, "uniform_read", p};
 }
 
