@@ -28,8 +28,8 @@ void expect_possible(const Point& point) {
   const bool has_requests_alone = point.stack == "urma" || point.stack == "roce";
   if (p.loss == Loss::kLink && !has_requests_alone)
     throw BadPoint("loss = link: " + point.stack + " does not repeat lost frames; choose urma or roce, or loss = rule");
-  if (p.engine == Engine::kPipelined && !has_requests_alone)
-    throw BadPoint("engine = pipelined: is of urma and roce alone, not of " + point.stack);
+  if (p.engine == Engine::kPipelined && point.stack == "swap")
+    throw BadPoint("engine = pipelined: is of ldst, urma and roce, not of " + point.stack);
   if (p.engine == Engine::kPipelined && p.in_flight > WorkRequests::kDepth)
     throw BadPoint("engine = pipelined: a queue takes " + std::to_string(WorkRequests::kDepth) +
                    " requests; give in_flight up to that");

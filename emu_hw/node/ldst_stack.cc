@@ -19,6 +19,7 @@ bypass::Requester<CoreHost>& requester_of(Node& node) {
 
 LdstStack::LdstStack(const Parameters& p, EmulatedHost& here, const Peers& peers)
     : cycles_(p.nic_cycles_ldst),
+      is_pipelined_(p.engine == Engine::kPipelined),
       here_(here),
       peers_(peers.hosts),
       cache_(here.site),
@@ -49,18 +50,20 @@ Task LdstStack::run(Operation& op) {
   co_await here_.attachment.hand_over(op);
   co_await here_.psn.allocate(op);
   co_await here_.gate.pass_ub(op);
-  begin(op);
-  Task travel = there_and_back(op);
+  Blocks blocks;
+  begin(op, blocks);
+  Task travel = there_and_back(op, here_.node.send());
+  if (is_pipelined_) pass.leave();
   co_await travel;
-  end(op);
+  end(op, blocks);
   co_await here_.attachment.complete(op);
   co_await here_.memory.cross_bus(op);
 }
 
 // From the NIC of the initiator to the memory of the target, and back.
-Task LdstStack::there_and_back(Operation& op) {
+Task LdstStack::there_and_back(Operation& op, Train request) {
   EmulatedHost& there = *peers_[op.peer];
-  Train request = here_.node.send();
+  co_await here_.nic.initiate(op);
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await jitter_.stretch_wire(op, op.bytes_there());
@@ -83,37 +86,37 @@ Task LdstStack::there_and_back(Operation& op) {
 }
 
 // As many blocks as it takes, of whole lines.
-void LdstStack::begin(const Operation& op) {
+void LdstStack::begin(const Operation& op, Blocks& blocks) {
   bypass::Requester<CoreHost>& requester = requester_of(here_.node);
   const uint32_t handle = handles_[op.peer];
   const uint64_t first = op.place / kLineBytes * kLineBytes;
   const uint64_t end = (op.place + op.bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  local_.resize(end - first);
+  blocks.local.resize(end - first);
   for (uint64_t at = first; at < end;) {
     const uint64_t room = std::min<uint64_t>(end - at, requester.most_bytes(handle));
     const auto code = static_cast<uint8_t>(std::bit_width(room / kLineBytes) - 1);
     const bypass::Block block{peers_[op.peer]->service.memory.address() + at, code};
     uint32_t ticket = 0;
-    std::byte* bytes = local_.data() + (at - first);
+    std::byte* bytes = blocks.local.data() + (at - first);
     bypass::StoreRequest store;
     store.block = block;
     store.from = bytes;
     const Status status = op.verb == Verb::kLoad
                               ? requester.load(here_.node.now(), handle, block, bytes, &ticket)
                               : requester.store(here_.node.now(), handle, store, &ticket);
-    if (status != Status::kOk) throw std::runtime_error(op.name() + " cannot be sent");
-    tickets_.push_back(ticket);
+    if (status != Status::kOk)
+      throw std::runtime_error(op.name() + " cannot be sent: 64 blocks may be under way; give a lower in_flight");
+    blocks.tickets.push_back(ticket);
     at += block.bytes();
   }
 }
 
-void LdstStack::end(const Operation& op) {
-  for (const uint32_t ticket : tickets_) {
+void LdstStack::end(const Operation& op, const Blocks& blocks) {
+  for (const uint32_t ticket : blocks.tickets) {
     const bypass::Outcome outcome = requester_of(here_.node).take(handles_[op.peer], ticket);
     if (outcome == bypass::Outcome::kPending) throw std::logic_error(op.name() + " is answered, and yet not complete");
     if (outcome != bypass::Outcome::kOk) throw std::runtime_error(op.name() + " was refused");
   }
-  tickets_.clear();
 }
 
 }  // namespace ub::emu

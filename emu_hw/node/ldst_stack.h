@@ -24,11 +24,18 @@ class LdstStack final : public Stack {
   Task run(Operation& op) override;
 
  private:
-  Task there_and_back(Operation& op);
-  void begin(const Operation& op);
-  void end(const Operation& op);
+  // The blocks of an operation that is under way.
+  struct Blocks {
+    std::vector<std::byte> local;
+    std::vector<uint32_t> tickets;
+  };
+
+  Task there_and_back(Operation& op, Train request);
+  void begin(const Operation& op, Blocks& blocks);
+  void end(const Operation& op, const Blocks& blocks);
 
   const uint64_t cycles_;
+  const bool is_pipelined_;
   EmulatedHost& here_;
   std::vector<EmulatedHost*> peers_;
   Cache cache_;
@@ -36,8 +43,6 @@ class LdstStack final : public Stack {
   LossRule loss_;
   JitterRule jitter_;
   const FusedAck fused_ack_;
-  std::vector<std::byte> local_;
-  std::vector<uint32_t> tickets_;  // of the operation that is under way
   std::vector<uint32_t> targets_, handles_;  // by peer
 };
 

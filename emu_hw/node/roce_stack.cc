@@ -40,6 +40,7 @@ Task RoceStack::run(Operation& op) {
 Task RoceStack::go_there(Operation& op, Train& train) {
   const uint64_t cycles = parameters_.nic_cycles_roce;
   EmulatedHost& target = there(op);
+  co_await here_.nic.initiate(op);
   co_await here_.nic.pipe(op, cycles, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await jitter_.stretch_wire(op, op.bytes_there());

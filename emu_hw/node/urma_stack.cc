@@ -40,6 +40,7 @@ Task UrmaStack::run(Operation& op) {
 
 Task UrmaStack::go_there(Operation& op, Train& train) {
   EmulatedHost& target = there(op);
+  co_await here_.nic.initiate(op);
   co_await here_.nic.pipe(op, cycles_, op.bytes_there());
   co_await here_.link.wire(op, op.bytes_there());
   co_await jitter_.stretch_wire(op, op.bytes_there());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A NIC as the lumped fidelities see it: packets take some cycles through it, and its engine works on one operation of
-// its host at a time, from the first step to the last. Others wait in the order in which they came.
+// its host at a time, from the first step to the last, or until its frames leave. Others wait in the order in which
+// they came.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -38,6 +40,13 @@ class LumpedNic : public Part {
   };
   Entry enter(Operation& op) { return {*this, op}; }
 
+  // Requests of its host follow each other into the NIC by nic_initiation at least.
+  Charge initiate(Operation& op) {
+    const Time at = std::max(kernel_.now(), next_initiation_);
+    next_initiation_ = after(at, parameters_.nic_cycle * parameters_.nic_initiation, "nic.initiation");
+    return Part::take(op, "nic.initiation", at - kernel_.now());
+  }
+
   // One way through the NIC.
   Charge pipe(Operation& op, uint64_t cycles, uint32_t bytes) const {
     return Part::take(op, "nic.pipe", parameters_.nic_cycle * (cycles + more_flits(bytes)));
@@ -61,6 +70,7 @@ class LumpedNic : public Part {
   }
 
   Slots engine_;
+  Time next_initiation_;
 };
 
 }  // namespace ub::emu

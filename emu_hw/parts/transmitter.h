@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who sends on a link: packets leave one after the other, and those that come meanwhile wait. The queue is that of the
-// fabric in a box (lib/impair/line.h), which counts picoseconds here.
+// Who sends on a link, or a channel of memory: packets leave one after the other, and those that come meanwhile wait.
+// The queue is that of the fabric in a box (lib/impair/line.h), which counts picoseconds here.
 #pragma once
 
 #include <cstdint>
