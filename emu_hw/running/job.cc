@@ -25,8 +25,8 @@ Shard shard_of(const std::string& text) {
   const std::string_view all = text;
   const size_t slash = all.find('/');
   Shard shard;
-  const bool is_read = slash != all.npos && read(all.substr(0, slash), &shard.number) &&
-                       read(all.substr(slash + 1), &shard.count);
+  const bool is_read =
+      slash != all.npos && read(all.substr(0, slash), &shard.number) && read(all.substr(slash + 1), &shard.count);
   if (!is_read || shard.number < 1 || shard.number > shard.count)
     throw BadFile("--shard " + text + ": give I/N with I from 1 to N, as 2/8 for the second of eight");
   return shard;

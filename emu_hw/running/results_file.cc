@@ -31,8 +31,8 @@ ResultsFile file_of(const Json& json) {
 Json entry_of(const Experiment& e, const Job& job, const Settings& overrides, const PointResult& result) {
   const Series& series = e.series[job.series];
   const double value = e.values[job.value];
-  Json json = {{"experiment", e.id}, {"series", series.name}, {"stack", series.stack}, {"sweep", e.sweep},
-               {"value", value},     {"measure", e.measure}};
+  Json json = {{"experiment", e.id}, {"series", series.name}, {"stack", series.stack},
+               {"sweep", e.sweep},   {"value", value},        {"measure", e.measure}};
   if (!series.expected.empty() && !std::isnan(series.expected[job.value]))
     json["expected"] = series.expected[job.value];
   json["parameters"] = changed_parameters(parameters_of(e, series, value, overrides));

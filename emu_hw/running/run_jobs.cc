@@ -55,8 +55,8 @@ class Run {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   bool on_done(size_t number, const Outcome& outcome) {
-    const Json json = outcome.has_died ? Json{{"point", json_of(invalid_because(outcome.text))}}
-                                       : Json::parse(outcome.text);
+    const Json json =
+        outcome.has_died ? Json{{"point", json_of(invalid_because(outcome.text))}} : Json::parse(outcome.text);
     if (json.contains("refusal")) {
       refusals_[number] = json["refusal"];
       return false;

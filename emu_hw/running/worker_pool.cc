@@ -152,7 +152,8 @@ class Worker {
   }
   int await_end() const {
     int status = 0;
-    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+    }
     return status;
   }
 

@@ -23,14 +23,16 @@ class CommandLine {
     app_.fallthrough();
     app_.set_version_flag("--version", "ub_emu " UB_VERSION " (" UB_EMU_COMMIT ")");
     app_.add_option("--experiments", options_.experiments_at, "directory with the files of the experiments")
+        ->type_name("DIRECTORY")
         ->capture_default_str();
     app_.add_option("--profiles", options_.profiles_at, "directory with the files of the profiles")
+        ->type_name("DIRECTORY")
         ->capture_default_str();
-    app_.add_option("--set", options_.sets, "NAME=VALUE: another value of a parameter, as 0.2us; again for more")
+    app_.add_option("--set", options_.sets, "another value of a parameter, as link_delay=0.2us; again for more")
+        ->type_name("NAME=VALUE")
         ->take_all()
         ->expected(1);
-    app_.add_flag("--ledger", options_.ledgers,
-                  "prints, for each series, what its first operation was charged for");
+    app_.add_flag("--ledger", options_.ledgers, "prints, for each series, what its first operation was charged for");
     add_running_commands();
     add_other_commands();
   }
@@ -46,23 +48,26 @@ class CommandLine {
   }
   void add_results(CLI::App* sub) {
     add_workers(sub);
-    sub->add_option("--results", options_.results, "FILE of results to show, in place of running the experiments")
+    sub->add_option("--results", options_.results, "results to show, in place of running the experiments")
+        ->type_name("FILE")
         ->excludes("--jobs");
   }
   void add_workers(CLI::App* sub) {
     sub->add_option("-j,--jobs", options_.workers, "processes that run points; the results do not depend on it")
-        ->check(CLI::Range(1, 1024))
+        ->check(CLI::Range(1, 1024).description(""))
+        ->type_name("N")
         ->capture_default_str();
   }
   void add_shard(CLI::App* sub) {
-    sub->add_option("-o,--output", options_.output, "FILE for all data, as JSON");
-    sub->add_option("--shard", options_.shard, "I/N: runs the I-th of N parts, and writes its results to --output")
+    sub->add_option("-o,--output", options_.output, "all data, as JSON")->type_name("FILE");
+    sub->add_option("--shard", options_.shard, "runs the I-th of N parts, and writes its results to --output")
+        ->type_name("I/N")
         ->excludes("--results");
   }
   void add_running_commands() {
     const Options& o = options_;
     CLI::App* some = add("run", "runs some experiments", [&o] { return run_some(o); });
-    some->add_option("id", options_.ids, "their names; T6 is all of T6-read, T6-write, ...")->required();
+    some->add_option("id", options_.ids, "their names; T6 is all of T6-cas, T6-faa, ...")->type_name("")->required();
     add_results(some);
     add_shard(some);
     CLI::App* all = add("all", "runs all of them; the exit code is 1 if one is out of its class or invalid",
@@ -71,15 +76,25 @@ class CommandLine {
     add_shard(all);
     CLI::App* compared = add("compare", "shows how far series are from published data, and counts verdicts",
                              [&o] { return compare(o); });
-    compared->add_option("id", options_.ids, "names of experiments; all if none is given");
+    compared->add_option("id", options_.ids, "names of experiments; all if none is given")->type_name("");
     add_results(compared);
+    add_report("report", "runs all of them, and writes a page with their figures beside the published ones", report);
+    add_report("paper", "the same of those that have a number in the paper", paper);
     add_workers(add("smoke", "runs one point of each experiment", [&o] { return run_smoke(o); }));
+  }
+  void add_report(const char* name, const char* meaning, int (*command)(const Options&)) {
+    CLI::App* sub = add(name, meaning, [&o = options_, command] { return command(o); });
+    sub->add_option("-o,--output", options_.directory, "of the page, figures and data")
+        ->type_name("DIRECTORY")
+        ->capture_default_str();
+    add_results(sub);
   }
   void add_other_commands() {
     const Options& o = options_;
     CLI::App* merged = add("merge", "joins the results of all shards", [&o] { return merge(o); });
-    merged->add_option("file", options_.shards, "what --shard has written")->required();
-    merged->add_option("-o,--output", options_.output, "FILE for the joint results; else stdout");
+    merged->add_option("file", options_.shards, "what --shard has written")->type_name("")->required();
+    merged->add_option("-o,--output", options_.output, "the joint results; else stdout")->type_name("FILE");
+    add("doctor", "says what is missing here, with remedies", [&o] { return doctor(o); });
     add("list", "names of all experiments", [&o] { return list_experiments(o); });
     add("parameters", "all parameters, with default, unit and meaning", list_parameters);
     add("models", "what an experiment can run on", list_models);
@@ -97,6 +112,7 @@ int main(int argc, char** argv) try {
   Options options;
   options.experiments_at = UB_EMU_DIRECTORY "/experiments";
   options.profiles_at = UB_EMU_DIRECTORY "/profiles";
+  options.directory = "ub_emu-report";
   options.workers = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
   CommandLine line(options);
   CLI11_PARSE(line.app(), argc, argv);

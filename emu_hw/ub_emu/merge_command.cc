@@ -9,8 +9,10 @@ namespace ub::emu {
 
 int merge(const Options& options) {
   const std::string text = text_of(merge_results(options.shards));
-  if (options.output.empty()) std::fputs(text.c_str(), stdout);
-  else write_whole(options.output, text);
+  if (options.output.empty())
+    std::fputs(text.c_str(), stdout);
+  else
+    write_whole(options.output, text);
   return 0;
 }
 

@@ -17,6 +17,7 @@ struct Options {
   std::string shard = "1/1";
   std::string results;              // a file to read, in place of running
   std::string output;               // a file to write
+  std::string directory;            // of a report
   std::vector<std::string> shards;  // files to join
 };
 
@@ -29,6 +30,9 @@ int run_some(const Options&);
 int run_all(const Options&);
 int run_smoke(const Options&);
 int compare(const Options&);
+int report(const Options&);
+int paper(const Options&);
 int merge(const Options&);
+int doctor(const Options&);
 
 }  // namespace ub::emu

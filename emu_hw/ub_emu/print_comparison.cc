@@ -7,8 +7,8 @@
 namespace ub::emu {
 namespace {
 
-// As long as the experiment says nothing else, all is decided by the same: the core, with costs of the parts.
-constexpr const char* kByDefault = "core, with the costs of the parts";
+// Where the experiment says nothing else.
+constexpr const char* kByDefault = "core, with the costs of the parts, but for formulas and what has no NIC";
 
 void print_difference(const Experiment& e, const Series& series, const SeriesResult& result) {
   const Furthest furthest = furthest_of(e, series, result);
@@ -34,8 +34,10 @@ void print_series(const Experiment& e, const Series& series, const SeriesResult&
   if (verdict != Verdict::kInClass && !series.explanation.empty()) std::printf("  %s\n", series.explanation.c_str());
 }
 
+}  // namespace
+
 void print_counts(const Counts& counts) {
-  std::printf("\nverdict       series\n");
+  std::printf("verdict       series\n");
   for (Verdict each : {Verdict::kInClass, Verdict::kExplained, Verdict::kBeside, Verdict::kOutOfClass,
                        Verdict::kInvalid, Verdict::kNoData, Verdict::kNotReproducible}) {
     const auto found = counts.find(each);
@@ -43,6 +45,8 @@ void print_counts(const Counts& counts) {
                 each == Verdict::kNotReproducible ? " (experiments)" : "");
   }
 }
+
+namespace {
 
 void print_deciders(const std::vector<Experiment>& experiments) {
   std::printf("\ndecided by\n");
@@ -61,6 +65,7 @@ void print_comparison(const std::vector<Experiment>& experiments, const std::vec
     for (size_t s = 0; s < experiments[e].series.size(); ++s)
       if (!experiments[e].series[s].expected.empty())
         print_series(experiments[e], experiments[e].series[s], results[e].series[s]);
+  std::printf("\n");
   print_counts(counts_of(experiments, results));
   print_deciders(experiments);
 }

@@ -7,6 +7,7 @@
 
 namespace ub::emu {
 
+void print_counts(const Counts&);
 void print_comparison(const std::vector<Experiment>&, const std::vector<ExperimentResult>&);
 
 }  // namespace ub::emu

@@ -45,14 +45,20 @@ def check_same_bytes(ub_emu, directory):
     lines = output_of(ub_emu, "all", "--jobs", "1", "-o", one)
     check(output_of(ub_emu, "all", "--jobs", "2", "-o", two) == lines, "two processes print other lines than one")
     check(text_of(one) == text_of(two), "two processes write other data than one")
+    check(output_of(ub_emu, "all", "--results", two) == lines, "the lines of a file are not those of its run")
+
+
+def check_shards(ub_emu, directory):
+    some = ["run", "F12", "F26", "F44"]
+    whole, merged = (os.path.join(directory, name) for name in ("whole.json", "merged.json"))
+    lines = output_of(ub_emu, *some, "-o", whole)
     parts = [os.path.join(directory, f"part{number}.json") for number in (1, 2, 3)]
     for number, part in enumerate(parts, 1):
-        printed = output_of(ub_emu, "all", "--shard", f"{number}/3", "-o", part)
+        printed = output_of(ub_emu, *some, "--shard", f"{number}/3", "-o", part)
         check(printed == "", "a shard prints results of its own")
-    merged = os.path.join(directory, "merged.json")
     output_of(ub_emu, "merge", *reversed(parts), "-o", merged)
-    check(text_of(merged) == text_of(one), "joined shards are other data than those of one run")
-    check(output_of(ub_emu, "all", "--results", merged) == lines, "joined shards print other lines than one run")
+    check(text_of(merged) == text_of(whole), "joined shards are other data than those of one run")
+    check(output_of(ub_emu, *some, "--results", merged) == lines, "joined shards print other lines than one run")
 
 
 def start_long_run(ub_emu, directory):
@@ -91,6 +97,7 @@ def main():
     ub_emu = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as directory:
         check_same_bytes(ub_emu, directory)
+        check_shards(ub_emu, directory)
         check_killed(ub_emu, os.path.join(directory, "long"))
         check_interrupted(ub_emu, os.path.join(directory, "long"))
     print("ok")

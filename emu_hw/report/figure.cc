@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emu_hw/report/figure.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "emu_hw/experiment/comparison.h"
+#include "emu_hw/report/chart.h"
+#include "emu_hw/report/number_text.h"
+#include "emu_hw/report/palette.h"
+
+namespace ub::emu {
+namespace {
+
+// Letters and digits of a name, for a file.
+std::string file_name_of(const std::string& text) {
+  std::string name;
+  for (const char each : text) {
+    const bool is_kept = std::isalnum(static_cast<unsigned char>(each)) != 0;
+    if (is_kept)
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  return name;
+}
+
+// The stacks of the paper have the same colours in all figures; other names take those that are left. "dma-off" has the
+// colour of "dma".
+class Colours {
+ public:
+  explicit Colours(const std::vector<Series>& series) {
+    for (const Series& each : series) names_.insert(each.name);
+    for (const Series& each : series) {
+      const auto found = kFixed.find(stem_of(each.name));
+      if (found != kFixed.end()) taken_[found->first] = found->second;
+    }
+    for (const Series& each : series) add(stem_of(each.name));
+  }
+  size_t of(const std::string& name) const { return taken_.at(stem_of(name)); }
+
+ private:
+  // What is before the first dash, if it names a series or a stack itself.
+  std::string stem_of(const std::string& name) const {
+    const std::string stem = name.substr(0, name.find('-'));
+    return names_.contains(stem) || kFixed.contains(stem) ? stem : name;
+  }
+  void add(const std::string& stem) {
+    if (taken_.contains(stem)) return;
+    size_t colour = 0;
+    while (colour + 1 < kColours && is_taken(colour)) ++colour;
+    taken_[stem] = colour;
+  }
+  bool is_taken(size_t colour) const {
+    return std::any_of(taken_.begin(), taken_.end(), [colour](const auto& each) { return each.second == colour; });
+  }
+
+  static inline const std::map<std::string, size_t> kFixed = {{"ldst", 0},  {"urma", 2},  {"bf", 3}, {"dma", 1},
+                                                              {"iswap", 4}, {"fswap", 5}, {"ub", 0}, {"roce", 1}};
+  std::set<std::string> names_;
+  std::map<std::string, size_t> taken_;
+};
+
+std::string tip_of(const Experiment& e, const Series& series, const ChartPoint& point) {
+  std::string tip = series.name + ", " + e.sweep + " " + readable(point.x) + ": " + readable(point.y);
+  if (!std::isnan(point.published)) tip += "; published " + readable(point.published);
+  return tip;
+}
+
+ChartPoint point_of(const Experiment& e, const Series& series, const SeriesResult& result, size_t i) {
+  const double published = series.expected.empty() ? std::nan("") : series.expected[i];
+  ChartPoint point{e.values[i], measured(e, result.points[i]), published};
+  point.tip = tip_of(e, series, point);
+  point.is_off = !std::isnan(point.y) && part_of_allowed(e, series, point.y, point.published) > 1;
+  return point;
+}
+
+// How far the point is off that is furthest.
+void note_worst(const Experiment& e, const Series& series, const SeriesResult& result, ChartSeries& drawn) {
+  if (result.judgement.verdict != Verdict::kOutOfClass && result.judgement.verdict != Verdict::kExplained) return;
+  const Furthest furthest = furthest_of(e, series, result);
+  for (ChartPoint& point : drawn.points)
+    if (point.x == furthest.at) point.note = percent_text(furthest.percent());
+}
+
+Chart chart_of(const Experiment& e, const ExperimentResult& result) {
+  Chart chart{e.id + ": " + e.title, title_of_parameter(e.sweep), title_of_measure(e.measure), {}};
+  const Colours colours(e.series);
+  std::vector<size_t> used;
+  for (size_t s = 0; s < e.series.size(); ++s) {
+    const Series& series = e.series[s];
+    ChartSeries drawn{series.name, colours.of(series.name), 0, {}};
+    drawn.dash = static_cast<size_t>(std::count(used.begin(), used.end(), drawn.colour));
+    used.push_back(drawn.colour);
+    for (size_t i = 0; i < e.values.size(); ++i) drawn.points.push_back(point_of(e, series, result.series[s], i));
+    note_worst(e, series, result.series[s], drawn);
+    chart.series.push_back(std::move(drawn));
+  }
+  return chart;
+}
+
+// Curves of one name, one for each series and each value of the sweep that has it.
+void add_curves(const Experiment& e, const ExperimentResult& result, std::map<std::string, Chart>& charts) {
+  for (size_t s = 0; s < e.series.size(); ++s)
+    for (size_t i = 0; i < e.values.size(); ++i)
+      for (const Curve& curve : result.series[s].points[i].curves) {
+        Chart& chart = charts[curve.name];
+        chart.title = e.id + ": " + curve.name;
+        chart.x = curve.x;
+        chart.y = curve.y;
+        ChartSeries drawn{e.series[s].name, chart.series.size() % kColours, chart.series.size() / kColours, {}};
+        if (e.values.size() > 1) drawn.name += ", " + e.sweep + " " + readable(e.values[i]);
+        for (const auto& [x, y] : curve.points) drawn.points.push_back({x, y, std::nan("")});
+        if (!drawn.points.empty()) chart.series.push_back(std::move(drawn));
+      }
+}
+
+}  // namespace
+
+std::vector<Figure> figures_of(const Experiment& e, const ExperimentResult& result) {
+  std::vector<Figure> figures;
+  if (!e.not_reproducible.empty()) return figures;
+  figures.push_back({file_name_of(e.id), drawn(chart_of(e, result))});
+  std::map<std::string, Chart> charts;
+  add_curves(e, result, charts);
+  for (const auto& [name, chart] : charts)
+    if (!chart.series.empty()) figures.push_back({file_name_of(e.id + " " + name), drawn_as_curves(chart)});
+  return figures;
+}
+
+}  // namespace ub::emu
