@@ -39,7 +39,10 @@ class SignalsWhileWaiting {
     }
     sigprocmask(SIG_BLOCK, &both, &mask_);
   }
-  ~SignalsWhileWaiting() { restore(); }
+  ~SignalsWhileWaiting() {
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);  // one that came meanwhile says no more than the one before
+    restore();
+  }
   SignalsWhileWaiting(const SignalsWhileWaiting&) = delete;
   SignalsWhileWaiting& operator=(const SignalsWhileWaiting&) = delete;
 

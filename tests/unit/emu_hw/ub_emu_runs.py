@@ -3,14 +3,19 @@
 """ub_emu as a program: the same bytes from any number of processes and shards, and what becomes of a run if one of its
 processes is killed, or if somebody presses Ctrl-C.
 
-usage: ub_emu_runs.py UB_EMU
+usage: ub_emu_runs.py UB_EMU [--all]
+
+--all: the same bytes of all experiments, not only of some of each kind.
 """
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+SOME = ("F12", "F26", "F28", "F18", "T5", "F49", "F35-core", "F44-64k")
 
 LONG = """id = "long"
 title = "many reads"
@@ -40,16 +45,16 @@ def text_of(path):
         return file.read()
 
 
-def check_same_bytes(ub_emu, directory):
+def check_same_bytes(ub_emu, directory, command):
     one, two = (os.path.join(directory, name) for name in ("one.json", "two.json"))
-    lines = output_of(ub_emu, "all", "--jobs", "1", "-o", one)
-    check(output_of(ub_emu, "all", "--jobs", "2", "-o", two) == lines, "two processes print other lines than one")
+    lines = output_of(ub_emu, *command, "--jobs", "1", "-o", one)
+    check(output_of(ub_emu, *command, "--jobs", "2", "-o", two) == lines, "two processes print other lines than one")
     check(text_of(one) == text_of(two), "two processes write other data than one")
-    check(output_of(ub_emu, "all", "--results", two) == lines, "the lines of a file are not those of its run")
+    check(output_of(ub_emu, *command, "--results", two) == lines, "the lines of a file are not those of its run")
 
 
 def check_shards(ub_emu, directory):
-    some = ["run", "F12", "F26", "F44"]
+    some = ["run", *SOME]
     whole, merged = (os.path.join(directory, name) for name in ("whole.json", "merged.json"))
     lines = output_of(ub_emu, *some, "-o", whole)
     parts = [os.path.join(directory, f"part{number}.json") for number in (1, 2, 3)]
@@ -94,9 +99,13 @@ def check_interrupted(ub_emu, directory):
 
 
 def main():
-    ub_emu = os.path.abspath(sys.argv[1])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ub_emu")
+    parser.add_argument("--all", action="store_true")
+    arguments = parser.parse_args()
+    ub_emu = os.path.abspath(arguments.ub_emu)
     with tempfile.TemporaryDirectory() as directory:
-        check_same_bytes(ub_emu, directory)
+        check_same_bytes(ub_emu, directory, ["all"] if arguments.all else ["run", *SOME])
         check_shards(ub_emu, directory)
         check_killed(ub_emu, os.path.join(directory, "long"))
         check_interrupted(ub_emu, os.path.join(directory, "long"))
