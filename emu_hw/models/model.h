@@ -59,6 +59,9 @@ std::string names_of_models();
 // ---- the models ---------------------------------------------------------------------------------------------------
 // Two hosts, one program: values of latency and rate (measures.h).
 PointResult run_two_node(const Point&);
+// Rules of congestion control: utilization_percent, least_packets, most_packets; of the closed loop marked_packets,
+// window_bytes.
+PointResult run_controller(const Point&);
 // Parameters::nodes hosts, all of which read each other: the same values, of all of them together.
 PointResult run_cluster(const Point&);
 // Parameters::initiators hosts with a program each, which all reach one other host: the same values. The workload
