@@ -206,8 +206,11 @@ class Bars {
       svg.circle({middle, published}, kHollow, "hollow over");
     }
     differences_.draw(middle, point);
-    const std::string value = readable(point.y, 4);
-    if (width_of(value, 11) <= step_ + 4) svg.text({middle, top - 5}, value, "ink small value", Svg::Anchor::kMiddle);
+    for (const int digits : {4, 3}) {  // as many as there is room for
+      const std::string value = readable(point.y, digits);
+      if (width_of(value, 11) > step_ + 4) continue;
+      return svg.text({middle, top - 5}, value, "ink small value", Svg::Anchor::kMiddle);
+    }
   }
 
   const Chart& chart_;

@@ -67,16 +67,14 @@ std::string tiles(const Report& report) {
 }
 
 std::string deciders_html(const Report& report) {
-  std::string rules;
-  for (const auto& [decider, names] : deciders_of(report.experiments)) {
-    if (decider == "core") continue;
-    rules += (rules.empty() ? "" : "; ") + decider + " (" + std::to_string(names.size()) + " series)";
-  }
-  if (rules.empty()) return "";
-  return paragraph(
-      "In some series a rule of the reference decides in place of the protocol: " + rules +
-          ". In the others the core that carries live packets decides, but for formulas and what has no NIC.",
-      "note");
+  std::string deciders;
+  for (const auto& [decider, names] : deciders_of(report.experiments))
+    deciders += (deciders.empty() ? "" : ", ") + decider + " (" + std::to_string(names.size()) + ")";
+  if (deciders.empty()) return "";
+  return paragraph("What decides, in so many series: " + deciders +
+                       ". In the others it is the core that carries live packets, with the costs of the parts, but for "
+                       "formulas and what has no NIC.",
+                   "note");
 }
 
 std::string conclusions() {

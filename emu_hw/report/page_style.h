@@ -16,7 +16,7 @@ body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 system-ui,-
 main{max-width:1180px;margin:0 auto;padding:36px 28px 80px}
 h1{font-size:28px;line-height:1.2;margin:0 0 6px;letter-spacing:-.01em}
 h2{font-size:20px;margin:56px 0 14px;padding-top:18px;border-top:1px solid var(--line)}
-h3{font-size:16px;margin:0 0 4px}
+h3{font-size:16px;margin:0 0 4px}.two h3{margin-top:14px}
 p{margin:0 0 10px;max-width:78ch}
 a{color:var(--link);text-decoration:none}a:hover{text-decoration:underline}
 .lead{color:var(--pale);font-size:16px;margin-bottom:20px}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emu_hw/ub_emu/inputs.h"
 
-#include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "emu_hw/experiment/paper_order.h"
 #include "ub_emu_version.h"
@@ -20,18 +21,26 @@ Settings overrides_of(const std::vector<std::string>& texts) {
   return overrides;
 }
 
-// "T6" names T6-write, too.
-bool is_named(const Experiment& e, const std::string& id) { return e.id == id || e.id.starts_with(id + "-"); }
+// "T6" has T6-write, and "F25" has F25a.
+bool is_part_of(const Experiment& e, const std::string& id) {
+  if (!e.id.starts_with(id) || e.id.size() == id.size()) return false;
+  return std::isdigit(static_cast<unsigned char>(e.id[id.size()])) == 0;
+}
 
-// Those that are named; all if none is.
+// Those that are named, or, if no one has that name, its parts; all if none is named.
 void keep_named(std::vector<Experiment>& experiments, const std::vector<std::string>& ids) {
   if (ids.empty()) return;
-  for (const std::string& id : ids)
-    if (std::none_of(experiments.begin(), experiments.end(), [&](const Experiment& e) { return is_named(e, id); }))
-      throw BadFile(id + ": there is no experiment of that name; `ub_emu list` lists all");
-  std::erase_if(experiments, [&](const Experiment& e) {
-    return std::none_of(ids.begin(), ids.end(), [&](const std::string& id) { return is_named(e, id); });
-  });
+  std::set<std::string> kept;
+  for (const std::string& id : ids) {
+    const size_t before = kept.size();
+    for (const Experiment& e : experiments)
+      if (e.id == id) kept.insert(id);
+    if (kept.contains(id)) continue;
+    for (const Experiment& e : experiments)
+      if (is_part_of(e, id)) kept.insert(e.id);
+    if (kept.size() == before) throw BadFile(id + ": there is no experiment of that name; `ub_emu list` lists all");
+  }
+  std::erase_if(experiments, [&](const Experiment& e) { return !kept.contains(e.id); });
 }
 
 }  // namespace

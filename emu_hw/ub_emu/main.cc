@@ -67,7 +67,7 @@ class CommandLine {
   void add_running_commands() {
     const Options& o = options_;
     CLI::App* some = add("run", "runs some experiments", [&o] { return run_some(o); });
-    some->add_option("id", options_.ids, "their names; T6 is all of T6-cas, T6-faa, ...")->type_name("")->required();
+    some->add_option("id", options_.ids, "their names; T6 is T6-cas, T6-faa, ...")->type_name("")->required();
     add_results(some);
     add_shard(some);
     CLI::App* all = add("all", "runs all of them; the exit code is 1 if one is out of its class or invalid",
