@@ -7,6 +7,7 @@ namespace {
 constexpr Model kModels[] = {
     {"two_node", "two hosts that are joined by a link, and a program on one of them", run_two_node},
     {"controller", "windows that obey marks, by rules of the reference", run_controller},
+    {"bottleneck", "queue pairs whose packets pass a transmitter that marks them", run_bottleneck},
     {"cluster", "hosts that read each other", run_cluster},
     {"incast", "many hosts with programs that reach one other host, and nobody else", run_incast},
     {"state", "bytes of a NIC's records or a library's objects", run_state},

@@ -62,6 +62,9 @@ PointResult run_two_node(const Point&);
 // Rules of congestion control: utilization_percent, least_packets, most_packets; of the closed loop marked_packets,
 // window_bytes.
 PointResult run_controller(const Point&);
+// Queue pairs of one host write to another one through a transmitter that marks: utilization_percent and queue_bytes,
+// the most, of the last part of the time, and marked_percent of all frames.
+PointResult run_bottleneck(const Point&);
 // Parameters::nodes hosts, all of which read each other: the same values, of all of them together.
 PointResult run_cluster(const Point&);
 // Parameters::initiators hosts with a program each, which all reach one other host: the same values. The workload

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "emu_hw/node/core_config.h"
 #include "emu_hw/node/node.h"
 #include "emu_hw/node/service.h"
 #include "emu_hw/parts/attachment.h"
@@ -21,18 +22,6 @@
 #include "emu_hw/parts/psn_allocator.h"
 
 namespace ub::emu {
-
-// The Core of a host.
-inline CoreConfig core_config(const Parameters& p, uint32_t number) {
-  const auto whole = [](Span span) { return nanoseconds(static_cast<int64_t>(span.ps / 1000)); };
-  CoreConfig config = plain_config(number, 1);
-  config.go_back_n = p.ub_recovery == Recovery::kGoBackN;
-  config.rto_min = whole(p.rto_min);
-  config.rto_max = whole(p.rto_max);
-  config.rtt_multiplier = static_cast<uint32_t>(p.rto_round_trips);
-  config.reorder_packets = static_cast<uint32_t>(p.reorder_packets);
-  return config;
-}
 
 constexpr uint32_t kMtu = 4096;
 

@@ -22,6 +22,7 @@ enum class Attach : uint8_t { kBus, kPcie };
 enum class UbState : uint8_t { kBounded, kPairs };
 enum class UbOrder : uint8_t { kAsked, kAlways };
 
+enum class CongestionControl : uint8_t { kNone, kDcqcn };
 enum class Engine : uint8_t { kSerial, kPipelined };
 enum class Loss : uint8_t { kRule, kLink };
 enum class Recovery : uint8_t { kSelective, kGoBackN };

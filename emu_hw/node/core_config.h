@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The configuration of a host's Core.
+#pragma once
+
+#include "emu_hw/profiles/parameters.h"
+#include "lib/transport/core_types.h"
+
+namespace ub::emu {
+
+CoreConfig core_config(const Parameters&, uint32_t number);
+
+}  // namespace ub::emu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queue pairs whose packets pass a transmitter that marks them: the Core slows down.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "emu_hw/models/model.h"
+
+namespace ub::emu {
+namespace {
+
+// Two flows of which each could fill the transmitter.
+Parameters flows(CongestionControl control) {
+  Parameters p;
+  p.roce_congestion = control;
+  p.remote_jetties = 2;
+  p.in_flight = 8;
+  p.payload = 65536;
+  p.link_bw = 100;
+  p.switch_mark_above = 100'000;
+  p.switch_mark_all_from = 200'000;
+  p.switch_mark_most = 0.1;
+  p.bottleneck_time = whole_nanoseconds(5'000'000);
+  return p;
+}
+
+PointResult run(const Parameters& p) {
+  PointResult result = run_bottleneck({"roce", "", p});
+  EXPECT_EQ(result.invalid, "");
+  return result;
+}
+
+TEST(Bottleneck, is_full_if_nobody_slows_down) {
+  const PointResult result = run(flows(CongestionControl::kNone));
+  EXPECT_NEAR(result.values.at("utilization_percent"), 100, 0.5);
+  EXPECT_EQ(result.values.at("marked_percent"), 0);
+  EXPECT_GT(result.values.at("queue_bytes"), 500'000);
+  ASSERT_EQ(result.curves.size(), 1u);
+  EXPECT_EQ(result.curves[0].points.size(), 50u);
+}
+
+TEST(Bottleneck, keeps_its_queue_short_if_they_do) {
+  const PointResult result = run(flows(CongestionControl::kDcqcn));
+  EXPECT_LT(result.values.at("utilization_percent"), 99);
+  EXPECT_GT(result.values.at("utilization_percent"), 30);
+  EXPECT_GT(result.values.at("marked_percent"), 0);
+  EXPECT_LT(result.values.at("queue_bytes"), 500'000);
+}
+
+TEST(Bottleneck, is_full_if_nothing_is_marked) {
+  Parameters p = flows(CongestionControl::kDcqcn);
+  p.switch_mark_all_from = 0;
+  EXPECT_NEAR(run(p).values.at("utilization_percent"), 100, 0.5);
+}
+
+// In the closed loop of the reference a flow must drop below 100 Gb/s.
+TEST(Bottleneck, a_marked_flow_falls_below_the_rate_of_the_line) {
+  Parameters p = flows(CongestionControl::kDcqcn);
+  p.remote_jetties = 1;
+  const auto& points = run(p).curves[0].points;
+  const auto least = std::min_element(points.begin() + 1, points.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  EXPECT_LT(least->second, 60);
+}
+
+std::string refusal(const std::string& stack, const Parameters& p) {
+  try {
+    run_bottleneck({stack, "", p});
+  } catch (const BadPoint& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Bottleneck, says_what_it_has_not) {
+  Parameters p = flows(CongestionControl::kDcqcn);
+  EXPECT_EQ(refusal("urma", p), "there is no stack or profile urma of a bottleneck");
+  p.in_flight = 33;
+  EXPECT_EQ(refusal("roce", p), "remote_jetties * in_flight: give at most 64");
+  p.in_flight = 1;
+  p.bottleneck_sample = whole_nanoseconds(6'000'000);
+  EXPECT_EQ(refusal("roce", p), "bottleneck_sample: give a time up to bottleneck_time, and not 0");
+}
+
+}  // namespace
+}  // namespace ub::emu
