@@ -48,7 +48,8 @@ TP_TEST_TOOLS = ("tests/unit/transport/small_tables.h", "tests/unit/transport/te
 LAYERS = [
     ("lib/base/", ("lib/base/",)),
     ("lib/transport/addresses.h", ()),  # these three are the border of a Core: no packet, none of its parts
-    ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h")),
+    ("lib/transport/cc/constants.h", ("lib/base/",)),  # values that a Core is configured with
+    ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h", "lib/transport/cc/constants.h")),
     ("lib/transport/nic_event.h", ("lib/transport/core_types.h",)),
     # Inside the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce. What all of them use knows none of them, and
     # congestion control not even that: a sender is told of, not asked.

@@ -13,6 +13,7 @@
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
 #include "lib/transport/addresses.h"
+#include "lib/transport/cc/constants.h"
 
 namespace ub {
 
@@ -113,6 +114,8 @@ struct CoreConfig {
   bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
+  // Tests and emulations vary them; there are no configuration keys.
+  cc::Constants congestion;
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
   // the state. No tool shows it, so there is no configuration key.
   bool listen_to_network = false;

@@ -9,9 +9,9 @@
 namespace ub::cc {
 namespace {
 
-constexpr uint32_t kWeightShift = 8;  // g is 1/256
-constexpr uint32_t kFastSteps = 5;
 constexpr uint32_t kManySteps = 15;
+
+const DcqcnConstants& constants_of(const Path& path) { return path.constants->dcqcn; }
 
 }  // namespace
 
@@ -20,13 +20,16 @@ void Dcqcn::begin(Verdict& v, const Path&, Psn) {
   v.ecn = wire::kEcnEct0;
 }
 
-void Dcqcn::decay() { alpha = static_cast<uint16_t>(alpha - (alpha >> kWeightShift)); }
+void Dcqcn::decay(const Path& path) {
+  alpha = static_cast<uint16_t>(alpha - (alpha >> constants_of(path).gain_shift));
+}
 
 /// Raises the target beyond the rate before the cut, but never beyond that of the line.
 void Dcqcn::aim_higher(const Path& path) {
-  const uint32_t more = std::min(time_steps, byte_steps) > kFastSteps   ? kAddMuchKbytesPerSecond
-                        : std::max(time_steps, byte_steps) > kFastSteps ? kAddKbytesPerSecond
-                                                                        : 0;
+  const DcqcnConstants& c = constants_of(path);
+  const uint32_t more = std::min(time_steps, byte_steps) > c.fast_steps   ? c.add_much_kbytes_per_second
+                        : std::max(time_steps, byte_steps) > c.fast_steps ? c.add_kbytes_per_second
+                                                                          : 0;
   target_kbytes_per_second += std::min(more, path.line_kbytes_per_second - target_kbytes_per_second);
 }
 
@@ -46,21 +49,22 @@ void Dcqcn::marked(Verdict& v, const Path& path, Instant now, const Mark&) {
     alpha = kAlphaOne;
     v.next_packet = now;
   }
+  const DcqcnConstants& c = constants_of(path);
   target_kbytes_per_second = rate_kbytes_per_second;
   const uint64_t cut = uint64_t{rate_kbytes_per_second} * alpha / (2 * kAlphaOne);
-  const uint32_t least = std::min(kLeastKbytesPerSecond, path.line_kbytes_per_second);
+  const uint32_t least = std::min(c.least_kbytes_per_second, path.line_kbytes_per_second);
   rate_kbytes_per_second = std::max(least, rate_kbytes_per_second - static_cast<uint32_t>(cut));
-  decay();
-  alpha = static_cast<uint16_t>(std::min<uint32_t>(kAlphaOne, alpha + (kAlphaOne >> kWeightShift)));
+  decay(path);
+  alpha = static_cast<uint16_t>(std::min<uint32_t>(kAlphaOne, alpha + (kAlphaOne >> c.gain_shift)));
   time_steps = byte_steps = 0;
-  bytes_to_step = kBytesPerStep;
-  v.timer_at = now + kStep;
+  bytes_to_step = c.bytes_per_step;
+  v.timer_at = now + c.step;
 }
 
 void Dcqcn::timer(Verdict& v, const Path& path, Instant now) {
   if (now < v.timer_at) return;  // without a limit, timer_at is never
-  decay();
-  v.timer_at = now + kStep;
+  decay(path);
+  v.timer_at = now + constants_of(path).step;
   time_steps = std::min(time_steps + 1u, kManySteps);
   recover(v, path);
 }
@@ -72,7 +76,7 @@ void Dcqcn::sent(Verdict& v, const Path& path, Instant now, uint32_t bytes) {
     bytes_to_step -= bytes;
     return;
   }
-  bytes_to_step = kBytesPerStep;
+  bytes_to_step = constants_of(path).bytes_per_step;
   byte_steps = std::min(byte_steps + 1u, kManySteps);
   recover(v, path);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DCQCN limits the rate of a sender on a network that marks packets instead of dropping them, and says when the sender
-// of marked packets is told. It follows DCQCN (Zhu et al., SIGCOMM 2015) with the constants of that paper. The
-// notifications are CNPs of the InfiniBand Architecture Specification, annex A17. It computes with integers only, so
-// that a run can be repeated.
+// of marked packets is told. It follows DCQCN (Zhu et al., SIGCOMM 2015) with the constants of that paper, unless it is
+// given others (constants.h). The notifications are CNPs of the InfiniBand Architecture Specification, annex A17. It
+// computes with integers only, so that a run can be repeated.
 //
 // A notification cuts the rate. The rate comes back with time and with the bytes that are sent: first five times half
 // of the way to the rate before the cut, then in steps beyond that rate. At line rate nothing is counted any more.
@@ -16,11 +16,6 @@ namespace ub::cc {
 struct Dcqcn : Member {
   static constexpr bool kHearsPackets = true;
   static constexpr uint16_t kAlphaOne = 1 << 15;
-  static constexpr uint32_t kBytesPerStep = 10'000'000;
-  static constexpr Duration kStep = microseconds(55);
-  static constexpr uint32_t kLeastKbytesPerSecond = 1'250;     // 10 Mbit/s
-  static constexpr uint32_t kAddKbytesPerSecond = 5'000;       // 40 Mbit/s
-  static constexpr uint32_t kAddMuchKbytesPerSecond = 50'000;  // 400 Mbit/s
 
   uint32_t rate_kbytes_per_second = 0;  ///< 0: there is no limit
   uint32_t target_kbytes_per_second = 0;
@@ -37,15 +32,13 @@ struct Dcqcn : Member {
  private:
   void recover(Verdict& v, const Path& path);
   void aim_higher(const Path& path);
-  void decay();
+  void decay(const Path& path);
 };
 
-/// The receiver's half: for so long after a notification, further marked packets of the flow cause none.
-inline constexpr Duration kNotificationPause = microseconds(50);
 /// A marked packet arrived. True: its sender has to be told.
-constexpr bool is_to_be_told(Instant& next_notification, Instant now) {
+constexpr bool is_to_be_told(const DcqcnConstants& constants, Instant& next_notification, Instant now) {
   if (now < next_notification) return false;
-  next_notification = now + kNotificationPause;
+  next_notification = now + constants.notification_pause;
   return true;
 }
 

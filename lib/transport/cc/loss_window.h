@@ -14,15 +14,12 @@
 namespace ub::cc {
 
 struct LossWindow : Member {
-  static constexpr uint16_t kInitialPackets = 32;
-  static constexpr uint16_t kLeastPackets = 2;
-
   uint16_t threshold_packets = 0;  ///< slow start ends here
   uint32_t acked_packets = 0;      ///< acknowledged packets since the last increase
   Psn recovery_until;              ///< losses before this PSN belong to a round trip that reduced the window already
 
   void begin(Verdict& v, const Path& path, Psn next) {
-    v.window_packets = kInitialPackets;
+    v.window_packets = constants_of(path).initial_packets;
     *this = {{}, path.most_packets, 0, next};
   }
 
@@ -37,24 +34,26 @@ struct LossWindow : Member {
       ++window;
     }
     v.window_packets = static_cast<uint16_t>(std::min<uint32_t>(window, path.most_packets));
-    UB_DCHECK(v.window_packets >= kLeastPackets);
+    UB_DCHECK(v.window_packets >= constants_of(path).least_packets);
   }
 
-  void lost(Verdict& v, const Path&, Instant, const Loss& loss) {
+  void lost(Verdict& v, const Path& path, Instant, const Loss& loss) {
     if (loss.first.before(recovery_until)) return;  // it belongs to the same round trip
-    shrink(v, loss.next);
+    shrink(v, path, loss.next);
     v.window_packets = threshold_packets;
   }
 
-  void timed_out(Verdict& v, const Path&, Instant, Psn next) {
-    shrink(v, next);
-    v.window_packets = kLeastPackets;
+  void timed_out(Verdict& v, const Path& path, Instant, Psn next) {
+    shrink(v, path, next);
+    v.window_packets = constants_of(path).least_packets;
   }
 
  private:
-  void shrink(const Verdict& v, Psn next) {
+  static const LossWindowConstants& constants_of(const Path& path) { return path.constants->loss_window; }
+
+  void shrink(const Verdict& v, const Path& path, Psn next) {
     recovery_until = next;
-    threshold_packets = std::max<uint16_t>(v.window_packets / 2, kLeastPackets);
+    threshold_packets = std::max<uint16_t>(v.window_packets / 2, constants_of(path).least_packets);
     acked_packets = 0;
   }
 };

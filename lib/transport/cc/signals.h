@@ -8,6 +8,7 @@
 
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
+#include "lib/transport/cc/constants.h"
 
 namespace ub::cc {
 
@@ -17,6 +18,7 @@ inline constexpr uint16_t kNoWindow = UINT16_MAX;
 struct Path {
   uint16_t most_packets = kNoWindow;             ///< most packets in flight that the sender can keep track of
   uint32_t line_kbytes_per_second = UINT32_MAX;  ///< the highest rate that it may ever have; not zero
+  const Constants* constants = &kUsualConstants;  ///< they outlive the flow
 };
 
 /// What a flow allows. It is a plain value, so that to obey it costs a comparison. The sender copies the fields that

@@ -11,7 +11,8 @@ namespace {
 
 cc::Path path_of(const CoreState& s) {
   return {.most_packets = s.config.roce.window_packets,
-          .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second)};
+          .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
+          .constants = &s.config.congestion};
 }
 
 /// Copies the verdict to where packets look, and sets the timer for when the flow wants to be called again. A queue

@@ -163,7 +163,7 @@ void Engine<Host>::on_congestion(uint32_t qp) {
 template <class Host>
 void Engine<Host>::owe_cnp(uint32_t index) {
   Qp& qp = r_.qps[index];
-  if (qp.type == QpType::kUd || !cc::is_to_be_told(qp.next_cnp, s_.now)) return;
+  if (qp.type == QpType::kUd || !cc::is_to_be_told(s_.config.congestion.dcqcn, qp.next_cnp, s_.now)) return;
   qp.owes_cnp = true;
   activate(r_, index);
 }

@@ -11,7 +11,9 @@ namespace ub::tp {
 namespace {
 
 cc::Path path_of(const State& s) {
-  return {.most_packets = kMaxWindow, .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second)};
+  return {.most_packets = kMaxWindow,
+          .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
+          .constants = &s.config.congestion};
 }
 
 // Copies the flow's verdict into the fields that packets read. A channel that may send more than before is activated.
@@ -89,7 +91,8 @@ void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& 
 void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
   Channel& ch = s.channels[channel];
   s.count(channel, ChannelCount::kMarked);
-  if (ch.feedback != wire::CcAlgorithm::kDcqcn || !cc::is_to_be_told(ch.next_cnp, now)) return;
+  if (ch.feedback != wire::CcAlgorithm::kDcqcn) return;
+  if (!cc::is_to_be_told(s.config.congestion.dcqcn, ch.next_cnp, now)) return;
   ch.owed_cnp = ecn;
   demand_ack(s, channel, now);
 }

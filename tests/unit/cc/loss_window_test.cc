@@ -130,23 +130,23 @@ TEST(LossWindow, round_trips_are_told_apart_across_the_wrap) {
 TEST(LossWindow, never_falls_below_two_packets) {
   Window w(3, kMost);
   w.loss(100, 110);
-  EXPECT_EQ(w.packets(), LossWindow::kLeastPackets);
+  EXPECT_EQ(w.packets(), kUsualConstants.loss_window.least_packets);
   w.loss(110, 120);
-  EXPECT_EQ(w.packets(), LossWindow::kLeastPackets);
-  EXPECT_EQ(w.threshold_packets, LossWindow::kLeastPackets);
+  EXPECT_EQ(w.packets(), kUsualConstants.loss_window.least_packets);
+  EXPECT_EQ(w.threshold_packets, kUsualConstants.loss_window.least_packets);
 }
 
 TEST(LossWindow, a_timeout_leaves_two_packets_and_half_as_the_threshold) {
   Window w(40, kMost);
   w.acked_packets = 7;
   w.timeout(140);
-  EXPECT_EQ(w.packets(), LossWindow::kLeastPackets);
+  EXPECT_EQ(w.packets(), kUsualConstants.loss_window.least_packets);
   EXPECT_EQ(w.threshold_packets, 20u);
   EXPECT_EQ(w.acked_packets, 0u);
   w.loss(139, 150);
   EXPECT_EQ(w.threshold_packets, 20u) << "of what was in flight at the timeout";
   w.timeout(140);
-  EXPECT_EQ(w.threshold_packets, LossWindow::kLeastPackets);
+  EXPECT_EQ(w.threshold_packets, kUsualConstants.loss_window.least_packets);
 }
 
 TEST(LossWindow, after_a_timeout_it_starts_slowly_up_to_the_threshold) {

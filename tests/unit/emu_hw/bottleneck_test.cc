@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue pairs whose packets pass a transmitter that marks them: the Core slows down.
+// Queue pairs whose packets pass a transmitter that marks them: the Core slows down, by the constants that it is given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,14 +54,31 @@ TEST(Bottleneck, is_full_if_nothing_is_marked) {
   EXPECT_NEAR(run(p).values.at("utilization_percent"), 100, 0.5);
 }
 
-// In the closed loop of the reference a flow must drop below 100 Gb/s.
+// In the closed loop of the reference a flow must drop below 100 Gb/s, with g = 1/16 and timers of 55 us.
 TEST(Bottleneck, a_marked_flow_falls_below_the_rate_of_the_line) {
   Parameters p = flows(CongestionControl::kDcqcn);
   p.remote_jetties = 1;
+  p.dcqcn_gain_shift = 4;
   const auto& points = run(p).curves[0].points;
   const auto least = std::min_element(points.begin() + 1, points.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
   EXPECT_LT(least->second, 60);
+}
+
+TEST(Bottleneck, constants_of_dcqcn_are_obeyed) {
+  const auto utilization = [](void (*change)(Parameters&)) {
+    Parameters p = flows(CongestionControl::kDcqcn);
+    change(p);
+    return run(p).values.at("utilization_percent");
+  };
+  const double usual = utilization([](Parameters&) {});
+  EXPECT_GT(utilization([](Parameters& p) { p.dcqcn_add = 4000; }), usual);
+  EXPECT_GT(utilization([](Parameters& p) { p.dcqcn_least = 40'000; }), usual);
+  EXPECT_NE(utilization([](Parameters& p) { p.dcqcn_gain_shift = 3; }), usual);
+  EXPECT_NE(utilization([](Parameters& p) { p.dcqcn_step = whole_nanoseconds(300'000); }), usual);
+  EXPECT_NE(utilization([](Parameters& p) { p.dcqcn_step_bytes = 100'000; }), usual);
+  EXPECT_NE(utilization([](Parameters& p) { p.dcqcn_fast_steps = 1; }), usual);
+  EXPECT_NE(utilization([](Parameters& p) { p.dcqcn_pause = whole_nanoseconds(5'000); }), usual);
 }
 
 std::string refusal(const std::string& stack, const Parameters& p) {

@@ -281,7 +281,7 @@ TEST(Agreement, begins_both_directions_anew) {
   EXPECT_EQ(ch.message, Tpmsn(0));
   EXPECT_EQ(ch.flow.algorithm, cc::Algorithm::kLossWindow);
   EXPECT_EQ(ch.flow.loss_window.recovery_until, ch.initial_psn);
-  EXPECT_EQ(ch.send_window, cc::LossWindow::kInitialPackets);
+  EXPECT_EQ(ch.send_window, cc::kUsualConstants.loss_window.initial_packets);
   EXPECT_NE(ch.headers.size, 0u);
   EXPECT_EQ(ch.heard_at, i.s->now);
   EXPECT_EQ(ch.progress_at, i.s->now);

@@ -270,7 +270,7 @@ TEST(Window, is_closed_when_so_many_packets_are_in_flight) {
   EXPECT_TRUE(window_open(*s.s, s.ch()));
 }
 
-constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;
+constexpr uint16_t kInitialPackets = cc::kUsualConstants.loss_window.initial_packets;
 
 TEST(Window, of_congestion_holds_where_packets_can_be_lost) {
   Sender s;

@@ -101,7 +101,7 @@ TEST(ChannelFlow, begins_at_the_next_packet) {
   s.govern(cc::Algorithm::kLossWindow);
   s.send_one_by_one(5);
   s.sack(0xFFFFF0, {0xFFFFF2});
-  EXPECT_EQ(s.ch().send_window, cc::LossWindow::kInitialPackets / 2u);
+  EXPECT_EQ(s.ch().send_window, cc::kUsualConstants.loss_window.initial_packets / 2u);
 }
 
 // ---- round trips -----------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ TEST(ChannelMark, is_told_once_in_50_us) {
     return s.is_owed();
   };
   EXPECT_TRUE(told());
-  s.pass(cc::kNotificationPause - nanoseconds(1));
+  s.pass(cc::kUsualConstants.dcqcn.notification_pause - nanoseconds(1));
   EXPECT_FALSE(told());
   s.pass(nanoseconds(1));
   EXPECT_TRUE(told());
@@ -309,17 +309,17 @@ TEST(ChannelWindow, a_packet_behind_a_gap_may_change_it) {
 TEST(ChannelWindow, one_that_grows_gives_the_channel_its_turn) {
   Sender s;
   s.govern(cc::Algorithm::kLossWindow);
-  s.send_one_by_one(cc::LossWindow::kInitialPackets);
+  s.send_one_by_one(cc::kUsualConstants.loss_window.initial_packets);
   const auto look = [&s](uint16_t window) {
     while (!s.s->active.empty()) take_active(*s.s);
     s.ch().flow.window_packets = window;
     look_at_flow(*s.s, s.channel, s.now);
     return static_cast<bool>(s.ch().on_active_list);
   };
-  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
-  EXPECT_TRUE(look(cc::LossWindow::kInitialPackets + 1));
+  EXPECT_FALSE(look(cc::kUsualConstants.loss_window.initial_packets));
+  EXPECT_TRUE(look(cc::kUsualConstants.loss_window.initial_packets + 1));
   EXPECT_TRUE(window_open(*s.s, s.ch()));
-  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
+  EXPECT_FALSE(look(cc::kUsualConstants.loss_window.initial_packets));
 }
 
 // ---- the rate --------------------------------------------------------------------------------------------------

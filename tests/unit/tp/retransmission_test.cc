@@ -330,7 +330,7 @@ TEST(Sack, random_reports__never_send_again_what_was_reported_and_forget_no_loss
   }
 }
 
-constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;
+constexpr uint16_t kInitialPackets = cc::kUsualConstants.loss_window.initial_packets;
 
 TEST(Sack, its_first_hole_is_a_loss_to_the_congestion_window_once) {
   Sender s(100);
@@ -554,7 +554,7 @@ TEST(Timeout, leaves_the_congestion_window_almost_nothing) {
   s.govern(cc::Algorithm::kLossWindow);
   s.send();
   s.timeout();
-  EXPECT_EQ(s.ch().send_window, cc::LossWindow::kLeastPackets);
+  EXPECT_EQ(s.ch().send_window, cc::kUsualConstants.loss_window.least_packets);
   Sender lossless(100);
   lossless.send();
   lossless.timeout();
