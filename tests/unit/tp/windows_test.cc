@@ -115,6 +115,58 @@ TEST(AsksForAck, the_first_four_of_a_flight_and_each_32nd_one_where_packets_may_
   EXPECT_FALSE(asks_for_ack(s.ch(), false));
 }
 
+constexpr uint32_t kPacketsUntilCalm = kQuestionsUntilCalm * kPacketsPerQuestion;
+
+// Sends packets of a short round trip, each one when the one before it has arrived; the PSNs of those that asked.
+Psns send_in_turn(Lossy& s, uint32_t packets, Duration round_trip = kRoundTripOfCalm) {
+  s.ch().round_trip.smoothed = round_trip;
+  Psns asking;
+  for (uint32_t i = 0; i < packets; ++i) {
+    const Psn psn = s.ch().next_psn;
+    if (asks_for_ack(s.ch(), false)) asking.push_back(psn.value());
+    s.send();
+    s.ch().timing = false;  // the round trip stays what it is said to be
+    s.ack(psn.value());
+  }
+  return asking;
+}
+
+TEST(AsksForAck, each_32nd_one_alone_after_many_packets_of_which_none_went_again) {
+  Lossy s(1);
+  EXPECT_EQ(send_in_turn(s, kPacketsUntilCalm - 1), psns(1, kPacketsUntilCalm - 1));
+  EXPECT_EQ(send_in_turn(s, 65), (Psns{kPacketsUntilCalm, kPacketsUntilCalm + 32, kPacketsUntilCalm + 64}));
+}
+
+TEST(AsksForAck, the_first_of_a_flight_again_after_a_packet_that_went_again) {
+  Lossy s(1);
+  send_in_turn(s, kPacketsUntilCalm);
+  EXPECT_EQ(send_in_turn(s, 1), Psns{});
+  s.send();
+  s.timer();
+  s.timer();
+  const uint32_t lost = s.ch().next_psn.value() - 1;
+  EXPECT_EQ(s.resend(), Psns{lost});
+  s.ack(lost);
+  EXPECT_EQ(send_in_turn(s, kPacketsUntilCalm - 32).size(), kPacketsUntilCalm - 32);
+  EXPECT_LT(send_in_turn(s, kPacketsUntilCalm).size(), kPacketsUntilCalm / 16);
+}
+
+TEST(AsksForAck, a_channel_of_long_round_trips_is_never_calm) {
+  Lossy s(1);
+  const Duration longer = kRoundTripOfCalm + nanoseconds(1);
+  EXPECT_EQ(send_in_turn(s, 2 * kPacketsUntilCalm, longer), psns(1, 2 * kPacketsUntilCalm));
+  send_in_turn(s, kPacketsUntilCalm);
+  EXPECT_EQ(send_in_turn(s, 64, longer).size(), 64u - 32 + 1) << "it is calm until the next question";
+}
+
+TEST(AsksForAck, a_calm_channel_asks_near_the_end_of_its_window_too) {
+  Lossy s(1);
+  send_in_turn(s, kPacketsUntilCalm);
+  s.ch().send_window = 4;
+  s.send_one_by_one(2);
+  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+}
+
 TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
   Lossy s(101);
   s.ch().asked = Psn(103);
