@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "emu_hw/experiment/comparison.h"
 #include "emu_hw/report/chart.h"
@@ -28,12 +27,15 @@ std::string file_name_of(const std::string& text) {
   return name;
 }
 
+// What is before the first dash of a name.
+std::string beginning_of(const std::string& name) { return name.substr(0, name.find('-')); }
+
 // The stacks of the paper have the same colours in all figures; other names take those that are left. "dma-off" has the
-// colour of "dma".
+// colour of "dma", and "wb-25" that of "wb-50".
 class Colours {
  public:
   explicit Colours(const std::vector<Series>& series) {
-    for (const Series& each : series) names_.insert(each.name);
+    for (const Series& each : series) ++beginnings_[beginning_of(each.name)];
     for (const Series& each : series) {
       const auto found = kFixed.find(stem_of(each.name));
       if (found != kFixed.end()) taken_[found->first] = found->second;
@@ -43,10 +45,10 @@ class Colours {
   size_t of(const std::string& name) const { return taken_.at(stem_of(name)); }
 
  private:
-  // What is before the first dash, if it names a series or a stack itself.
+  // The beginning of a name, if several have it or a stack is called so.
   std::string stem_of(const std::string& name) const {
-    const std::string stem = name.substr(0, name.find('-'));
-    return names_.contains(stem) || kFixed.contains(stem) ? stem : name;
+    const std::string beginning = beginning_of(name);
+    return beginnings_.at(beginning) > 1 || kFixed.contains(beginning) ? beginning : name;
   }
   void add(const std::string& stem) {
     if (taken_.contains(stem)) return;
@@ -60,7 +62,7 @@ class Colours {
 
   static inline const std::map<std::string, size_t> kFixed = {{"ldst", 0},  {"urma", 2},  {"bf", 3}, {"dma", 1},
                                                               {"iswap", 4}, {"fswap", 5}, {"ub", 0}, {"roce", 1}};
-  std::set<std::string> names_;
+  std::map<std::string, size_t> beginnings_;  // and how many names have them
   std::map<std::string, size_t> taken_;
 };
 
@@ -102,10 +104,21 @@ Chart chart_of(const Experiment& e, const ExperimentResult& result) {
   return chart;
 }
 
-// Curves of one name, one for each series and each value of the sweep that has it.
+// Of which points of each series curves are drawn. More than six in one plot are a tangle: then of the first and the
+// last value of the sweep.
+std::vector<size_t> points_with_curves(const Experiment& e) {
+  constexpr size_t kMostCurves = 6;
+  std::vector<size_t> all;
+  for (size_t i = 0; i < e.values.size(); ++i) all.push_back(i);
+  if (e.series.size() * all.size() <= kMostCurves || all.size() <= 2) return all;
+  return {all.front(), all.back()};
+}
+
+// Curves of one name, one for each series and value of the sweep.
 void add_curves(const Experiment& e, const ExperimentResult& result, std::map<std::string, Chart>& charts) {
+  const std::vector<size_t> points = points_with_curves(e);
   for (size_t s = 0; s < e.series.size(); ++s)
-    for (size_t i = 0; i < e.values.size(); ++i)
+    for (const size_t i : points)
       for (const Curve& curve : result.series[s].points[i].curves) {
         Chart& chart = charts[curve.name];
         chart.title = e.id + ": " + curve.name;

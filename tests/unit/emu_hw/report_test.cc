@@ -217,6 +217,57 @@ TEST(Figures, are_those_of_the_values_and_of_each_curve) {
   EXPECT_TRUE(figures_of(none, {}).empty());
 }
 
+// So many series with a curve at each value of the sweep; how many curves are drawn.
+size_t curves_drawn(size_t series, size_t values) {
+  Experiment e = an_experiment();
+  ExperimentResult result;
+  e.series.assign(series, Series{.name = "urma"});
+  e.values.assign(values, 0);
+  for (size_t i = 0; i < values; ++i) e.values[i] = static_cast<double>(i + 1);
+  PointResult point;
+  point.values = {{"mean_ns", 750}};
+  point.curves = {{"window", "time, us", "packets", {{0, 1}, {1, 2}}}};
+  result.series.resize(series);
+  for (SeriesResult& each : result.series) each.points.assign(values, point);
+  return count_of(figures_of(e, result)[1].svg.element(), "<polyline");
+}
+
+TEST(Figures, have_curves_of_the_first_and_the_last_value_where_those_of_all_would_be_a_tangle) {
+  EXPECT_EQ(curves_drawn(2, 3), 6u);
+  EXPECT_EQ(curves_drawn(1, 7), 2u);
+  EXPECT_EQ(curves_drawn(2, 4), 4u);
+  EXPECT_EQ(curves_drawn(4, 2), 8u);
+}
+
+// Colour and dashes of the line of each series, in the order of the series.
+std::vector<std::string> looks_of(const std::vector<std::string>& names) {
+  Experiment e = an_experiment();
+  e.values = {1, 2, 3, 4, 5, 6, 7, 8};
+  e.series.clear();
+  for (const std::string& name : names) e.series.push_back({.name = name});
+  ExperimentResult result;
+  PointResult point;
+  point.values = {{"mean_ns", 750}};
+  result.series.resize(names.size());
+  for (SeriesResult& each : result.series) each.points.assign(e.values.size(), point);
+  const std::string svg = figures_of(e, result)[0].svg.element();
+  const std::regex line("<g class=\"(c[0-9])\">\\s*<polyline[^>]*class=\"trace([^\"]*)\"");
+  std::vector<std::string> looks;
+  for (std::sregex_iterator each(svg.begin(), svg.end(), line), end; each != end; ++each)
+    looks.push_back((*each)[1].str() + (*each)[2].str());
+  return looks;
+}
+
+TEST(Figures, have_one_colour_for_a_stack_and_what_is_called_after_it) {
+  EXPECT_EQ(looks_of({"ldst", "dma", "dma-off"}), (std::vector<std::string>{"c0", "c1", "c1 v1"}));
+}
+
+TEST(Figures, have_one_colour_for_names_that_begin_alike_and_others_for_the_rest) {
+  EXPECT_EQ(looks_of({"wb-0", "wb-25", "wt-0", "wt-25", "uc-0", "alone-0"}),
+            (std::vector<std::string>{"c0", "c0 v1", "c1", "c1 v1", "c2", "c3"}));
+  EXPECT_EQ(looks_of({"other", "ldst"}), (std::vector<std::string>{"c1", "c0"}));
+}
+
 const Profiles kProfiles = {{"urma", {"", "UB, work requests", "urma", {}}},
                             {"dma", {"", "RoCE", "roce", {{"inline_limit", "0"}}}}};
 

@@ -428,22 +428,25 @@ TEST(Doorbell, sleeper__is_rung_by_exactly_one_of_two_producers) {
   constexpr uint32_t kSleeps = 10'000;
   Bells b(2);
   std::atomic<uint32_t> sleeps{0}, answers{0}, asleep{0};
+  // Looks for a while, so that both are quick, and then sleeps: on a busy machine the other one may have no CPU.
   auto wait_for = [](const std::atomic<uint32_t>& counter, uint32_t value) {
-    for (uint32_t looks = 1; counter.load() < value; ++looks) {
-      if (looks % 64 == 0) std::this_thread::yield();
-    }
+    uint32_t looks = 0;
+    for (uint32_t seen = counter.load(); seen < value; seen = counter.load())
+      if (++looks > 64) counter.wait(seen);
   };
   std::thread other([&] {
     for (uint32_t n = 1; n <= kSleeps; ++n) {
       wait_for(sleeps, n);
       asleep += b.producers[1].after_publish() == Consumer::kAsleep;
       ++answers;
+      answers.notify_one();
     }
   });
   uint32_t wrong = 0;
   for (uint32_t n = 1; n <= kSleeps; ++n) {
     n % 2 == 0 ? b.consumer.begin_sleep() : b.consumer.begin_doze();
     sleeps.store(n);
+    sleeps.notify_one();
     for (std::atomic<uint32_t> pause{n % 256}; pause.load() != 0; --pause) {  // so that both look at the same time
     }
     asleep += b.producers[0].after_publish() == Consumer::kAsleep;
