@@ -221,8 +221,8 @@ TEST(Figures, are_those_of_the_values_and_of_each_curve) {
 size_t curves_drawn(size_t series, size_t values) {
   Experiment e = an_experiment();
   ExperimentResult result;
-  e.series.assign(series, Series{.name = "urma"});
-  e.values.assign(values, 0);
+  e.series.assign(series, {});
+  e.values.resize(values);
   for (size_t i = 0; i < values; ++i) e.values[i] = static_cast<double>(i + 1);
   PointResult point;
   point.values = {{"mean_ns", 750}};
@@ -243,8 +243,8 @@ TEST(Figures, have_curves_of_the_first_and_the_last_value_where_those_of_all_wou
 std::vector<std::string> looks_of(const std::vector<std::string>& names) {
   Experiment e = an_experiment();
   e.values = {1, 2, 3, 4, 5, 6, 7, 8};
-  e.series.clear();
-  for (const std::string& name : names) e.series.push_back({.name = name});
+  e.series.assign(names.size(), {});
+  for (size_t i = 0; i < names.size(); ++i) e.series[i].name = names[i];
   ExperimentResult result;
   PointResult point;
   point.values = {{"mean_ns", 750}};
