@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
 
 #include "emu_hw/report/budget.h"
 #include "emu_hw/report/chart.h"
