@@ -24,8 +24,8 @@ class HelperPolicy {
  public:
   static constexpr int kAnyCpu = -1;
 
-  // How long a turn takes one who polls, at most: a look at memory, or a system call or two and a frame.
-  static constexpr Duration kTurnOfMemory = nanoseconds(200), kTurnOfUdp = microseconds(4);
+  // How long a turn takes one who polls, at most: a look at memory, or some system calls and a frame.
+  static constexpr Duration kTurnOfMemory = nanoseconds(200), kTurnOfUdp = microseconds(12);
 
   // It woke and drove. `found`: there were frames; `drives`: those of the application in the `slept` before, each of
   // which takes up to `turn` if it does nothing else.

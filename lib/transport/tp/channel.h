@@ -143,7 +143,7 @@ struct Channel : ChannelHot {
   bool peer_asked;   // for the acknowledgement that is owed, and where packets may be lost (delay_if_asked())
   ReorderTolerance tolerance;
   Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
-  uint8_t calm;  // that many questions since a packet went again (transmit_state.h)
+  uint8_t calm;  // how calm it is: questions in a row without a packet that went again (asks_for_ack())
   uint8_t setup_tries;
   uint16_t repeats;        // of CTP on a wire that may lose packets: CoreState::repeats; 0: the wire loses nothing
   RoundTrip round_trip;

@@ -86,7 +86,7 @@ void resent(State& s, Channel& ch, Psn psn, Instant now) {
   UB_DCHECK(ch.recovery != 0);
   note_resent(s, ch, psn, now);
   if (psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
-  ch.calm = 0;
+  ch.calm = static_cast<uint8_t>(ch.calm - std::min(ch.calm, kQuestionsBack));
   ++ch.retransmits;
 }
 

@@ -36,8 +36,9 @@ constexpr uint32_t kPacketsPerQuestion = 32;
 // way.
 constexpr uint32_t kFewPackets = 4;
 
-// A channel is calm after so many times kPacketsPerQuestion packets of which none went again.
-constexpr uint8_t kQuestionsUntilCalm = 32;
+// A channel is calm after so many times kPacketsPerQuestion packets of which none went again. A packet that goes again
+// takes it some way back, for it may have been late and not lost.
+constexpr uint8_t kQuestionsUntilCalm = 32, kQuestionsBack = 4;
 // Where round trips are longer, a peer that is not asked would send many acknowledgements by themselves, because it
 // delays them by kAckDelay, and not with the answer to a later packet.
 constexpr Duration kRoundTripOfCalm = microseconds(25);
