@@ -147,7 +147,7 @@ TEST(IdSpace, with_many_blocks__what_rested_longest_is_given_out_again) {
   EXPECT_EQ(order.size(), 15 * wire::kIdsOfBlock - 1) << "all but the one that is kept, and then none";
   EXPECT_EQ(token_order.size(), 15 * wire::kIdsOfBlock - 1);
   add_id_block(*state.s, kBlock + 15);
-  for (uint32_t n = 0; n < 2 * 16 * wire::kIdsOfBlock; ++n) {
+  for (uint32_t n = 0; n < 1000; ++n) {
     const uint32_t id = state.take(), token = allocate_token_id(*state.s);
     ASSERT_NE(id, 0u);
     ASSERT_NE(token, 0u);

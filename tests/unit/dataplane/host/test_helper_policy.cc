@@ -63,7 +63,7 @@ TEST(HelperPolicy, polls__who_drives_all_the_time_though_frames_were_found) {
 
 // Where each look is a system call, fewer of them are all the time.
 TEST(HelperPolicy, all_the_time__by_udp) {
-  for (const auto& [slept, all_the_time] : {std::pair{32 * 4000, true}, {32 * 4000 + 1, false}}) {
+  for (const auto& [slept, all_the_time] : {std::pair{32 * 12'000, true}, {32 * 12'000 + 1, false}}) {
     HelperPolicy policy;
     policy.woke(true, 32, nanoseconds(slept), HelperPolicy::kTurnOfUdp);
     EXPECT_EQ(policy.application_polls(), all_the_time) << slept;
