@@ -250,6 +250,13 @@ TEST(Kernel, time_beyond_its_end_is_an_error_with_a_name) {
   }
 }
 
+TEST(Span, so_many_times_is_an_error_beyond_the_end_of_time) {
+  EXPECT_EQ((picoseconds(UINT64_MAX / 3) * 3).ps, UINT64_MAX / 3 * 3);
+  EXPECT_THROW(picoseconds(UINT64_MAX / 3 + 1) * 3, TimeOverflow);
+  EXPECT_EQ((picoseconds(UINT64_MAX) * 0).ps, 0u);
+  EXPECT_EQ((picoseconds(0) * UINT64_MAX).ps, 0u);
+}
+
 TEST(Kernel, a_deadlock_names_who_waits_for_what_and_who_has_it) {
   World world;
   WaitList engine(world.kernel, "the engine of node 0");
