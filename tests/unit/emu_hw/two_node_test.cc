@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "emu_hw/node/ldst_stack.h"
 #include "emu_hw/node/roce_stack.h"
@@ -145,6 +146,23 @@ TEST(TwoHosts, caches_by_policy) {
   }
 }
 
+// The second cache sees nothing of hits in the first one, so what is used there all the time may leave it.
+TEST(Cache, a_hit_refreshes_the_level_that_it_hit_alone) {
+  Parameters p;
+  p.l1_lines = p.l2_lines = 2;
+  TwoHosts hosts(p);
+  Cache cache(hosts.here.site);
+  const auto takes = [&](uint64_t line) { return cache.ask(line * 64, Verb::kLoad).takes; };
+  EXPECT_EQ(takes(0), p.local_dram);
+  EXPECT_EQ(takes(1), p.local_dram);
+  EXPECT_EQ(takes(0), p.l1);
+  EXPECT_EQ(takes(2), p.local_dram);  // 1 leaves the first cache, 0 the second one
+  EXPECT_EQ(takes(0), p.l1);
+  EXPECT_EQ(takes(1), p.l2);
+  EXPECT_EQ(takes(2), p.l2);
+  EXPECT_EQ(takes(0), p.local_dram);
+}
+
 // ---- what does not fit, and what is shared ------------------------------------------------------------------------
 
 uint64_t urma(const Parameters& p, Verb verb, bool is_strict = false) {
@@ -182,6 +200,36 @@ TEST(TwoHosts, contexts_that_do_not_fit_are_fetched_at_both_ends) {
     EXPECT_EQ(urma(p, Verb::kRead), ub_spills ? 957u : 757u) << connections;
     EXPECT_EQ(load(p), ub_spills ? 700u : 500u) << connections;
   }
+}
+
+// Of the lines of a ledger with that name, the hosts in their order.
+std::vector<uint32_t> hosts_of(const char* stack_name, Verb verb, const Parameters& p, std::string_view part) {
+  TwoHosts hosts(p);
+  const auto stack = make_stack(stack_name, hosts.parameters, hosts.here, hosts.there);
+  Node::settle({&hosts.here.node, &hosts.there.node});
+  stack->open();
+  Operation op(1, 1, verb, 64, hosts.kernel.now());
+  spawn(hosts.kernel, complete(hosts.kernel, *stack, op));
+  hosts.kernel.run();
+  std::vector<uint32_t> numbers;
+  for (const Ledger::Line& line : op.ledger.lines())
+    if (line.name.part == part) numbers.push_back(line.name.host);
+  return numbers;
+}
+
+TEST(TwoHosts, each_step_is_charged_where_it_is_made) {
+  Parameters p;
+  p.active_connections = 1024;
+  using Hosts = std::vector<uint32_t>;
+  for (const auto& [stack, verb] : {std::pair{"ldst", Verb::kLoad}, {"urma", Verb::kRead}, {"roce", Verb::kRead}}) {
+    EXPECT_EQ(hosts_of(stack, verb, p, "contexts"), (Hosts{1, 2})) << stack;
+    EXPECT_EQ(hosts_of(stack, verb, p, "nic.pipe"), (Hosts{1, 2, 2, 1})) << stack;
+    EXPECT_EQ(hosts_of(stack, verb, p, "link"), (Hosts{1, 2})) << stack;
+    EXPECT_EQ(hosts_of(stack, verb, p, "dram"), (Hosts{2})) << stack;
+  }
+  EXPECT_EQ(hosts_of("urma", Verb::kRead, p, "bus"), (Hosts{1, 2, 1}));
+  EXPECT_EQ(hosts_of("ldst", Verb::kLoad, p, "bus"), (Hosts{1, 2, 1}));
+  EXPECT_EQ(hosts_of("roce", Verb::kRead, p, "pcie.read"), (Hosts{2}));
 }
 
 TEST(TwoHosts, messages_to_many) {
