@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "emu_hw/models/model.h"
+#include "emu_hw/rules/fused_ack.h"
 #include "emu_hw/rules/lock.h"
 #include "emu_hw/rules/runtime_cap.h"
 #include "emu_hw/workload/open_loop.h"
@@ -143,6 +145,18 @@ TEST(FusedAck, saves_a_flit_of_answers_that_have_one) {
   EXPECT_EQ(value("dma", "bulk_read", fused, "mean_ns"), 2236);
 }
 
+TEST(FusedAck, leaves_answers_of_less_than_a_flit_alone) {
+  Parameters fused;
+  fused.acknowledgement = Acknowledgement::kFused;
+  for (const auto& [bytes, sent] : {std::pair{8u, 8u}, {31u, 31u}, {32u, 0u}, {33u, 1u}, {64u, 32u}}) {
+    const Operation read(0, 1, Verb::kRead, bytes, {});
+    EXPECT_EQ(FusedAck(fused).bytes_sent_back(read), sent);
+    EXPECT_EQ(FusedAck(Parameters()).bytes_sent_back(read), bytes);
+    const Operation write(0, 1, Verb::kWrite, bytes, {});
+    EXPECT_EQ(FusedAck(fused).bytes_sent_back(write), 8u);
+  }
+}
+
 // ---- open loops --------------------------------------------------------------------------------------------------
 
 TEST(PoissonArrivals, have_gaps_of_the_offered_rate) {
@@ -203,6 +217,21 @@ TEST(Workload, ycsb_a_gets_half_of_the_time) {
     }
     EXPECT_NEAR(gets, 5000, 200);
   }
+}
+
+// Whether a key is got or put says nothing of which one it is.
+TEST(Workload, ycsb_a_gets_and_puts_each_key) {
+  Parameters p;
+  p.zipf_keys = 100;
+  const auto workload = make_workload("ycsb_a", p, false);
+  std::map<uint64_t, int> gets, all;
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    const Step step = workload->next(i);
+    gets[step.place] += step.verb == Verb::kRead;
+    ++all[step.place];
+  }
+  for (const auto& [place, count] : all)
+    EXPECT_NEAR(gets[place], 0.5 * count, 2.5 * std::sqrt(count)) << place;
 }
 
 TEST(Workload, probes_of_a_hash_table_and_graph_walks) {
