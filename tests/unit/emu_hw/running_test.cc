@@ -221,6 +221,20 @@ TEST_F(Runs, that_are_refused_name_the_first_reason) {
   }
 }
 
+// Several are refused at the same time, and which one is named does not depend on who ends first.
+TEST_F(Runs, of_several_refusals_the_first_job_is_named) {
+  experiments_[0].values = {0, 70'000, 80'000};
+  experiments_[0].series[0].expected.clear();
+  for (const size_t workers : {1, 3, 6}) {
+    try {
+      run(workers);
+      FAIL();
+    } catch (const BadFile& error) {
+      EXPECT_NE(std::string(error.what()).find("payload = 0:"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST_F(Runs, that_do_not_belong_together_are_not_merged) {
   const std::string first = written(run(1, {1, 2}), "first"), second = written(run(1, {2, 2}), "second");
   EXPECT_EQ(refusal({first, second}), "none");
@@ -233,6 +247,11 @@ TEST_F(Runs, that_do_not_belong_together_are_not_merged) {
             "newer: was made by another build (2, not 1) than first" + remedy);
   EXPECT_EQ(refusal({first, written(run(1, {2, 2}, {{"membus", "20"}}), "slower")}),
             "slower: was made with other --set than first" + remedy);
+  ResultsFile of_more = run(1, {2, 2});
+  of_more.provenance.inputs["profiles/two.toml"] = "0";
+  const std::string more = written(of_more, "more");
+  EXPECT_EQ(refusal({first, more}), "more: has results of more files (profiles/two.toml) than first" + remedy);
+  EXPECT_EQ(refusal({more, first}), "first: has results of fewer files than more" + remedy);
   write_whole(path("one.toml"), kExperiment + "\n");
   EXPECT_EQ(refusal({first, written(run(1, {2, 2}), "edited")}),
             "edited: was made of another experiments/one.toml than first" + remedy);
