@@ -174,6 +174,26 @@ TEST_F(ExperimentFile, what_cannot_be_done_has_no_result) {
             "a page fault reads 1 MiB at most: give a smaller page_size or prefetch_window");
 }
 
+// By chance a run of one operation loses its only frame, and then it has no result before it is cut.
+TEST_F(ExperimentFile, a_repeat_that_is_invalid_spoils_its_point) {
+  Experiment e = read(kGood);
+  const auto invalid = [&](uint64_t seed, uint64_t repeats) {
+    e.repeats = repeats;
+    const PointResult result = run_point(e, e.series[0], 64, {{"seed", std::to_string(seed)}, {"loss", "link"},
+                                                              {"loss_rate", "0.2"}, {"operations", "1"}});
+    EXPECT_EQ(result.values.empty(), !result.invalid.empty());
+    return result.invalid;
+  };
+  bool has_first = false, has_last = false;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const std::string first = invalid(seed, 1), last = invalid(seed + 1, 1);
+    EXPECT_EQ(invalid(seed, 2), first.empty() ? last : first) << seed;
+    has_first |= !first.empty() && last.empty();
+    has_last |= first.empty() && !last.empty();
+  }
+  EXPECT_TRUE(has_first && has_last);
+}
+
 TEST(Parameter, takes_what_makes_sense) {
   Parameters p;
   EXPECT_EQ(set_parameter(p, "nic_cycle", "3.5"), "");
@@ -194,6 +214,22 @@ TEST(Parameter, takes_what_makes_sense) {
   EXPECT_EQ(set_parameter(p, "seed", "3 ns"), "seed = 3 ns: has no unit; leave out \"ns\"");
   EXPECT_EQ(set_parameter(p, "cache_policy", "w"), "cache_policy = w: give one of: wb wt uc");
   EXPECT_NE(set_parameter(p, "memobus", "1"), "");
+}
+
+// What is a whole number of picoseconds is not changed by the way through a text.
+TEST(Parameter, times_are_exact) {
+  for (uint64_t ps = 0; ps < 20'000; ++ps) {
+    Parameters p;
+    const std::string text = text_of(static_cast<double>(ps) / 1000);
+    ASSERT_EQ(set_parameter(p, "link_delay", text), "");
+    ASSERT_EQ(p.link_delay.ps, ps) << text;
+    ASSERT_EQ(set_parameter(p, "membus", std::to_string(ps) + " ps"), "");
+    ASSERT_EQ(p.membus.ps, ps);
+    ASSERT_EQ(changed_parameters(p)["link_delay"], text);
+  }
+  Parameters p;
+  EXPECT_EQ(set_parameter(p, "membus", "0.0006"), "");
+  EXPECT_EQ(p.membus.ps, 1u);
 }
 
 // By the names, defaults and units of the reference.
