@@ -44,6 +44,13 @@ TEST(Incast, a_lock_of_many_is_waited_for) {
   EXPECT_NEAR(mean(8, "urma", "lock"), 8 * 751, 0.04 * 8 * 751);
 }
 
+// Hosts that drew the same hot lines would find the same ones in their caches.
+TEST(Incast, each_program_draws_for_itself) {
+  Parameters p;
+  p.locality = 100;
+  EXPECT_NE(mean(4, "ldst", "pointer_chase", p), mean(1, "ldst", "pointer_chase", p));
+}
+
 // All of them come to one port at a time, and all but the first one wait, each 1.28 ns longer than the one before.
 TEST(Incast, packets_wait_in_front_of_the_host_that_all_reach) {
   Parameters p;
@@ -61,6 +68,24 @@ TEST(Incast, a_host_that_all_read_is_limited_by_its_link) {
   p.fabric = FabricKind::kSwitch;
   p.payload = 65536;
   EXPECT_NEAR(run(16, "urma", "bulk_read", p).values.at("mops"), 1000 / (65536 * 8 / 400.0), 0.02);
+}
+
+// Channels that do not wait long enough repeat the frames of long operations: the target does for those that it is
+// read by, and the others for what they write.
+TEST(Incast, a_frame_that_any_host_repeats_spoils_the_result) {
+  Parameters p;
+  p.initiators = 2;
+  p.operations = 20;
+  p.payload = 65536;
+  p.rto_round_trips = 1;
+  for (const char* workload : {"bulk_read", "bulk_write"}) {
+    p.rto_min = whole_nanoseconds(20'000);
+    EXPECT_EQ(run_incast({"urma", workload, p}).invalid, "") << workload;
+    p.rto_min = whole_nanoseconds(2'000);
+    const PointResult result = run_incast({"urma", workload, p});
+    EXPECT_NE(result.invalid.find("frames were repeated on a wire that loses none"), std::string::npos) << workload;
+    EXPECT_TRUE(result.values.empty()) << workload;
+  }
 }
 
 TEST(Incast, says_what_it_does_not_have) {
