@@ -100,6 +100,17 @@ TEST(MarkingLoop, marks_from_the_seventeenth_packet_on) {
   EXPECT_EQ(loop.window_bytes(), 4096u);
 }
 
+// The level at which it ends is one where packets are marked still.
+TEST(MarkingLoop, marks_nothing_below_the_other_level) {
+  Parameters p;
+  p.loop_mark_above = 0;
+  MarkingLoop loop(p);
+  for (int i = 0; i < 3; ++i) loop.packet();
+  EXPECT_EQ(loop.marked(), 0u);
+  loop.packet();  // 256 bytes
+  EXPECT_EQ(loop.marked(), 1u);
+}
+
 TEST(Controller, measures_the_last_part_of_its_samples) {
   Parameters p;
   p.operations = 160;
