@@ -12,6 +12,7 @@
 #include "emu_hw/report/figure.h"
 #include "emu_hw/report/frame.h"
 #include "emu_hw/report/number_text.h"
+#include "emu_hw/report/page_parts.h"
 #include "emu_hw/report/scale.h"
 #include "emu_hw/report/svg.h"
 #include "emu_hw/report/timeline.h"
@@ -136,6 +137,29 @@ TEST(Chart, of_a_short_sweep_has_bars) {
   const std::string svg = drawn(chart_with({{8, 750, 750}, {64, 757, 757}})).element();
   EXPECT_EQ(count_of(svg, "class=\"bar\""), 2u + 1);
   EXPECT_EQ(count_of(svg, "polyline"), 0u);
+}
+
+// Everything that is drawn lies in the plot, and what was published does so, too, however far off it is.
+TEST(Chart, has_room_for_results_and_for_published_values) {
+  const auto number_of = [](const std::string& text, size_t at, const std::string& name) {
+    return std::stod(text.substr(text.find(" " + name + "=\"", at) + name.size() + 3));
+  };
+  for (const double published : {50.0, 7500.0}) {
+    const std::vector<ChartPoint> bars = {{8, 750, 750}, {64, 757, published}};
+    const std::vector<ChartPoint> line = {{8, 750, 750}, {64, 757, kNone}, {256, 799, published}, {1024, 962, 962}};
+    for (const std::vector<ChartPoint>& points : {bars, line}) {
+      const std::string svg = drawn(chart_with(points)).element();
+      const size_t area = svg.find("class=\"area\"");
+      const double top = number_of(svg, area, "y"), bottom = top + number_of(svg, area, "height");
+      size_t circles = 0;
+      const std::string circle = "<circle class=\"";
+      for (size_t at = svg.find(circle, area); at != svg.npos; at = svg.find(circle, at + 1), ++circles) {
+        EXPECT_GE(number_of(svg, at, "cy"), top) << published;
+        EXPECT_LE(number_of(svg, at, "cy"), bottom) << published;
+      }
+      EXPECT_GT(circles, 1u);
+    }
+  }
 }
 
 // The line is broken there, and a cross says why.
@@ -267,6 +291,45 @@ TEST(Figures, have_one_colour_for_names_that_begin_alike_and_others_for_the_rest
   EXPECT_EQ(looks_of({"wb-0", "wb-25", "wt-0", "wt-25", "uc-0", "alone-0"}),
             (std::vector<std::string>{"c0", "c0 v1", "c1", "c1 v1", "c2", "c3"}));
   EXPECT_EQ(looks_of({"other", "ldst"}), (std::vector<std::string>{"c1", "c0"}));
+}
+
+// Four values, of which two are out of class.
+Experiment one_that_is_off() {
+  Experiment e;
+  e.id = "F98";
+  e.measure = "mean_ns";
+  e.sweep = "payload";
+  e.values = {8, 64, 256, 1024};
+  e.series.resize(2);
+  e.series[0].name = "good";
+  e.series[1].name = "bad";
+  for (Series& series : e.series) series.expected = {500, 500, 500, 500};
+  return e;
+}
+ExperimentResult result_that_is_off(const Experiment& e) {
+  ExperimentResult result;
+  result.series.resize(2);
+  for (size_t s = 0; s < 2; ++s) {
+    for (const double ns : s == 0 ? std::vector<double>{500, 500, 500, 500} : std::vector<double>{500, 600, 520, 500})
+      result.series[s].points.emplace_back().values = {{"mean_ns", ns}};
+    result.series[s].judgement = judge(e, e.series[s], measured(e, result.series[s]));
+  }
+  return result;
+}
+
+TEST(Figures, say_how_far_the_worst_point_is_off) {
+  const Experiment e = one_that_is_off();
+  const std::string svg = figures_of(e, result_that_is_off(e))[0].svg.element();
+  EXPECT_EQ(count_of(svg, "class=\"off\""), 2u);
+  EXPECT_EQ(count_of(svg, "+20.0 %"), 1u);
+  EXPECT_EQ(count_of(svg, "+4.00 %"), 0u);
+}
+
+TEST(Page, names_the_series_that_are_exceptions) {
+  const Experiment e = one_that_is_off();
+  const std::string page = first_screen({{}, {e}, {result_that_is_off(e)}, {{}}, {}});
+  EXPECT_EQ(count_of(page, "bad (+20.0 %)"), 1u);
+  EXPECT_EQ(count_of(page, "good"), 0u);
 }
 
 const Profiles kProfiles = {{"urma", {"", "UB, work requests", "urma", {}}},
