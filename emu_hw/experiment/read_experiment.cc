@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "emu_hw/experiment/experiment.h"
-#include "emu_hw/models/model.h"
+#include "emu_hw/experiment/run_point.h"
 
 namespace ub::emu {
 namespace {
@@ -33,6 +34,8 @@ class Reader {
     e.values = file_.numbers("values");
     if (e.values.empty()) file_.fail("values", "a sweep needs at least one value");
     read_series(e);
+    for (const Series& series : e.series)
+      for (const double value : e.values) parameters_of(e, series, value, {});
     return e;
   }
 
@@ -63,8 +66,10 @@ class Reader {
     if (e.series.empty()) file_.fail("stacks", "name at least one");
     for (const char* key : {"series", "expected"}) expect_known(e, key);
     for (const Series& series : e.series) {
+      const std::string key = "series." + series.name + ".beside";
       if (!series.beside.empty() && !has(e, series.beside))
-        file_.fail("series." + series.name + ".beside", "there is no " + series.beside + " among `stacks`");
+        file_.fail(key, "there is no " + series.beside + " among `stacks`");
+      if (series.beside == series.name) file_.fail(key, "name another series");
     }
   }
   Series series_of(const Experiment& e, const std::string& name, const Settings& common_set) const {
@@ -76,6 +81,7 @@ class Reader {
       const std::string key = "series." + name;
       file_.expect_keys(*table, key,
                         {"profile", "stack", "set", "within", "within_percent", "decided_by", "beside", "explanation"});
+      expect_types(*table, key);
       profile = table->at_path("profile").value_or(name);
       if (const auto stack = (*table)["stack"].value<std::string>()) {
         if (table->contains("profile")) file_.fail(key + ".stack", "a profile has one; leave one of the two out");
@@ -120,6 +126,15 @@ class Reader {
     if (table == nullptr) file_.fail("series." + name, "is no table: write [series." + name + "]");
     return table;
   }
+  void expect_types(const toml::table& table, const std::string& key) const {
+    for (const char* each : {"profile", "stack", "decided_by", "beside", "explanation"})
+      if (table.contains(each) && !table[each].is_string())
+        file_.fail(key + "." + each, "is no text in quotation marks");
+    for (const char* each : {"within", "within_percent"})
+      if (table.contains(each) && !table[each].is_number()) file_.fail(key + "." + each, "is no number");
+    if (table.contains("set") && !table["set"].is_table())
+      file_.fail(key + ".set", "is no table: write { NAME = VALUE }");
+  }
   void expect_known(const Experiment& e, const std::string& key) const {
     const toml::table* table = file_.table(key);
     if (table == nullptr) return;
@@ -145,7 +160,13 @@ Experiment read_experiment(const std::string& path, const Profiles& profiles) { 
 
 std::vector<Experiment> read_experiments(const std::string& directory, const Profiles& profiles) {
   std::vector<Experiment> all;
-  for (const std::filesystem::path& path : toml_files_of(directory)) all.push_back(read_experiment(path, profiles));
+  std::map<std::string, std::string> paths;  // of the experiments, by their names
+  for (const std::filesystem::path& path : toml_files_of(directory)) {
+    all.push_back(read_experiment(path, profiles));
+    const Experiment& e = all.back();
+    if (const auto [other, is_new] = paths.emplace(e.id, e.path); !is_new)
+      throw BadFile(e.path + ": id: " + other->second + " has " + e.id + ", too; give another one");
+  }
   return all;
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-
 #include "emu_hw/report/budget.h"
 #include "emu_hw/report/csv.h"
 #include "emu_hw/report/report.h"
@@ -9,15 +7,6 @@
 #include "emu_hw/running/whole_file.h"
 
 namespace ub::emu {
-namespace {
-
-void make_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) throw BadFile(path + ": " + error.message());
-}
-
-}  // namespace
 
 void write_report(const Report& report, const std::string& directory) {
   const std::string figures = directory + "/figures";

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emu_hw/running/run_jobs.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "emu_hw/running/point_json.h"
 #include "emu_hw/running/worker_pool.h"
 
@@ -19,6 +22,8 @@ class Run {
       : experiments_(experiments), overrides_(overrides), options_(options), jobs_(jobs_of(experiments)) {
     for (size_t job = 0; job < jobs_.size(); ++job)
       if (options.shard.has(job)) numbers_.push_back(job);
+    // A stack, a workload or a measure that there is not is found within seconds.
+    std::stable_partition(numbers_.begin(), numbers_.end(), [this](size_t job) { return is_first_of_series(job); });
   }
 
   std::map<size_t, Json> operator()() {
@@ -31,6 +36,7 @@ class Run {
   }
 
  private:
+  bool is_first_of_series(size_t number) const { return jobs_[number].value == 0; }
   const Experiment& experiment(size_t number) const { return experiments_[jobs_[number].experiment]; }
 
   PointResult run(size_t number) const {
@@ -58,7 +64,7 @@ class Run {
     const Json json =
         outcome.has_died ? Json{{"point", json_of(invalid_because(outcome.text))}} : Json::parse(outcome.text);
     if (json.contains("refusal")) {
-      refusals_[number] = json["refusal"];
+      refusals_[{!is_first_of_series(number), number}] = json["refusal"];
       return false;
     }
     points_[number] = entry_of(experiment(number), jobs_[number], overrides_, point_of(json["point"]));
@@ -70,9 +76,9 @@ class Run {
   const Settings& overrides_;
   const RunOptions& options_;
   const std::vector<Job> jobs_;
-  std::vector<size_t> numbers_;  // of the jobs of the shard
+  std::vector<size_t> numbers_;  // of the jobs of the shard, as they are begun
   std::map<size_t, Json> points_;
-  std::map<size_t, std::string> refusals_;
+  std::map<std::pair<bool, size_t>, std::string> refusals_;  // in that order
 };
 
 }  // namespace

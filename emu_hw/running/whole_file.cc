@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -39,6 +40,19 @@ void write_whole(const std::string& path, const std::string& text) {
     errno = reason;
     fail(path);
   }
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw BadFile(path + ": " + error.message());
+}
+
+void expect_writable(const std::string& path) {
+  const std::string temporary = path + "." + std::to_string(getpid());
+  errno = 0;
+  if (!std::ofstream(temporary, std::ios::binary)) fail(path);
+  std::remove(temporary.c_str());
 }
 
 }  // namespace ub::emu

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "emu_hw/experiment/paper_order.h"
+#include "emu_hw/experiment/run_point.h"
 #include "ub_emu_version.h"
 
 namespace ub::emu {
@@ -52,6 +53,9 @@ Inputs read_inputs(const Options& options) {
   sort_as_in_paper(inputs.experiments);
   keep_named(inputs.experiments, options.ids);
   inputs.overrides = overrides_of(options.sets);
+  for (const Experiment& e : inputs.experiments)
+    for (const Series& series : e.series)
+      for (const double value : e.values) parameters_of(e, series, value, inputs.overrides);
   return inputs;
 }
 

@@ -115,7 +115,11 @@ int main(int argc, char** argv) try {
   options.directory = "ub_emu-report";
   options.workers = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
   CommandLine line(options);
-  CLI11_PARSE(line.app(), argc, argv);
+  try {
+    line.app().parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return line.app().exit(error) == 0 ? 0 : 2;  // --help ends here, too
+  }
   return line.run();
 } catch (const Interrupted& interrupted) {
   std::fprintf(stderr, "ub_emu: interrupted\n");

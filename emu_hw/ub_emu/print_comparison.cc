@@ -18,7 +18,7 @@ void print_difference(const Experiment& e, const Series& series, const SeriesRes
   std::printf("  %+.2f %% at %s = %g (%g, not %g)", furthest.percent(), e.sweep.c_str(), furthest.at, furthest.measured,
               furthest.expected);
   if (result.judgement.verdict != Verdict::kInClass)
-    std::printf(", %.3g times what the class allows", result.judgement.worst);
+    std::printf(", %s", in_parts_of_allowed(result.judgement).c_str());
 }
 
 void print_series(const Experiment& e, const Series& series, const SeriesResult& result) {
@@ -35,6 +35,13 @@ void print_series(const Experiment& e, const Series& series, const SeriesResult&
 }
 
 }  // namespace
+
+std::string in_parts_of_allowed(const Judgement& judgement) {
+  if (std::isinf(judgement.worst)) return "the class allows no difference";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g times what the class allows", judgement.worst);
+  return text;
+}
 
 void print_counts(const Counts& counts) {
   std::printf("verdict       series\n");

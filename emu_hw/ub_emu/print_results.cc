@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "emu_hw/ub_emu/print_comparison.h"
+
 namespace ub::emu {
 namespace {
 
@@ -32,7 +34,7 @@ void print_series(const Experiment& e, const Series& series, const SeriesResult&
   print_values(e, series, measured(e, result));
   std::printf("\n");
   if (result.judgement.verdict == Verdict::kOutOfClass)
-    std::printf("  off by %.3g times what the class allows\n", result.judgement.worst);
+    std::printf("  off: %s\n", in_parts_of_allowed(result.judgement).c_str());
   const bool is_explained = result.judgement.verdict == Verdict::kExplained || !series.beside.empty();
   if (is_explained) std::printf("  %s\n", series.explanation.c_str());
 }
@@ -45,7 +47,9 @@ void print_results(const Experiment& e, const ExperimentResult& result, bool led
                 e.not_reproducible.c_str());
     return;
   }
-  std::printf("# %s: %s; %s by %s\n", e.id.c_str(), e.title.c_str(), e.measure.c_str(), e.sweep.c_str());
+  std::printf("# %s: %s; %s by %s:", e.id.c_str(), e.title.c_str(), e.measure.c_str(), e.sweep.c_str());
+  for (const double value : e.values) std::printf(" %g", value);
+  std::printf("\n");
   for (size_t i = 0; i < e.series.size(); ++i) {
     print_series(e, e.series[i], result.series[i]);
     const PointResult& first = result.series[i].points.front();

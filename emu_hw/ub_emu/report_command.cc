@@ -12,6 +12,8 @@ namespace ub::emu {
 namespace {
 
 int write(const Inputs& inputs, const Options& options) {
+  make_directory(options.directory);
+  expect_writable(options.directory + "/results.json");
   const ResultsFile file = results_file_of(inputs, options);
   Report report{file.provenance,
                 inputs.experiments,

@@ -14,6 +14,7 @@ int run_and_print(const Inputs& inputs, const Options& options) {
   const bool is_part = shard_of(options.shard) != Shard{};
   if (is_part && options.output.empty())
     throw BadFile("--shard: name a file for its results, too, as -o part.json; `ub_emu merge` joins them");
+  if (!options.output.empty()) expect_writable(options.output);
   const ResultsFile file = results_file_of(inputs, options);
   if (!options.output.empty()) write_whole(options.output, text_of(file));
   if (is_part) return 0;

@@ -117,6 +117,40 @@ TEST_F(ExperimentFile, says_what_is_wrong_with_a_series) {
             " series.urma.beside: there is no dma among `stacks`");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"urma\"\n"),
             " series.urma.explanation: say what makes it differ from urma");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"urma\"\nexplanation = \"x\"\n"),
+            " series.urma.beside: name another series");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nwithin = \"3ns\"\n"), " series.urma.within: is no number");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nexplanation = 3\n"),
+            " series.urma.explanation: is no text in quotation marks");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nset = \"membus = 3\"\n"),
+            " series.urma.set: is no table: write { NAME = VALUE }");
+}
+
+// Before anything runs.
+TEST_F(ExperimentFile, says_what_is_wrong_with_a_parameter) {
+  EXPECT_EQ(error_of(kGood + "[set]\nlink_dely = 3\n"),
+            " link_dely: there is no parameter of that name; `ub_emu parameters` lists all");
+  EXPECT_EQ(error_of(kGood + "[set]\nlink_delay = \"3GB\"\n"),
+            " link_delay = 3GB: unknown unit \"GB\"; it is given in ns, ps, us, ms, s");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nset = { link_dely = 3 }\n"),
+            " link_dely: there is no parameter of that name; `ub_emu parameters` lists all");
+  EXPECT_EQ(error_of(with("\"payload\"", "\"paylod\"")),
+            " paylod: there is no parameter of that name; `ub_emu parameters` lists all");
+  EXPECT_EQ(error_of(with("[64, 256]", "[64, 65537]")),
+            " payload = 65537: give a whole number from 1 to 65536 bytes");
+}
+
+TEST_F(ExperimentFile, has_a_name_of_its_own) {
+  const std::string other = std::string(directory_) + "/two.toml";
+  read(kGood);
+  std::ofstream(other) << kGood;
+  try {
+    read_experiments(directory_, profiles);
+    ADD_FAILURE();
+  } catch (const BadFile& error) {
+    EXPECT_EQ(error.what(), other + ": id: " + path() + " has one, too; give another one");
+  }
+  std::remove(other.c_str());
 }
 
 TEST_F(ExperimentFile, runs_with_other_values) {

@@ -235,6 +235,15 @@ TEST_F(Runs, of_several_refusals_the_first_job_is_named) {
   }
 }
 
+// The first point of each series comes before all others, so no long run ends with a stack that there is not.
+TEST_F(Runs, that_are_refused_end_soon) {
+  experiments_[0].series[1].stack = "morc";
+  size_t ended = 0;
+  RunOptions options{1, {}, [&](size_t, size_t, const Job&) { ++ended; }};
+  EXPECT_THROW(run_jobs(experiments_, {}, options), BadFile);
+  EXPECT_EQ(ended, 1u);
+}
+
 TEST_F(Runs, that_do_not_belong_together_are_not_merged) {
   const std::string first = written(run(1, {1, 2}), "first"), second = written(run(1, {2, 2}), "second");
   EXPECT_EQ(refusal({first, second}), "none");
