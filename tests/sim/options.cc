@@ -456,6 +456,7 @@ Options Options::draw_repeated(uint64_t seed) {
   n.reorder_ns = pick<uint64_t>(rng, {50'000, 500'000, 5'000'000});
   n.lifetime = pick<double>(rng, {0.0005, 0.005});
   o.lossless = false;
+  o.aperture.frames = 0;  // they need a wire that doubles nothing
   if (o.busy) return o;  // which requests keep a channel busy is drawn with it
   o.work.weight_send = std::max(o.work.weight_send, 5u);
   o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
