@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -8,6 +9,28 @@
 
 namespace ub::emu {
 namespace {
+
+bool is_letter_or_digit(char each) { return std::isalnum(static_cast<unsigned char>(each)) != 0; }
+
+// Names of figures follow from it.
+bool is_id(const std::string& id) {
+  const auto is_allowed = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; };
+  return !id.empty() && is_letter_or_digit(id.front()) && std::all_of(id.begin(), id.end(), is_allowed);
+}
+
+// The same for those whose figures would have the same name.
+std::string name_of_figure(const std::string& id) {
+  std::string name;
+  for (const char each : id)
+    name += is_letter_or_digit(each) ? static_cast<char>(std::tolower(static_cast<unsigned char>(each))) : '-';
+  return name;
+}
+
+template <class List>
+bool has_twice(List list) {
+  std::sort(list.begin(), list.end());
+  return std::adjacent_find(list.begin(), list.end()) != list.end();
+}
 
 class Reader {
  public:
@@ -19,10 +42,10 @@ class Reader {
     Experiment e;
     e.path = file_.path();
     e.id = file_.text("id");
+    if (!is_id(e.id)) file_.fail("id", "give letters and digits, and - . _ behind the first one");
     e.title = file_.text("title");
     e.paper = file_.text_or("paper", "");
-    e.not_reproducible = file_.text_or("not_reproducible", "");
-    if (!e.not_reproducible.empty()) return e;
+    if (file_.has("not_reproducible")) return not_reproducible(std::move(e));
     e.judged_as = class_of(file_.text("class"));
     e.model = file_.text_or("model", "two_node");
     if (find_model(e.model) == nullptr)
@@ -33,6 +56,9 @@ class Reader {
     e.sweep = file_.text("sweep");
     e.values = file_.numbers("values");
     if (e.values.empty()) file_.fail("values", "a sweep needs at least one value");
+    if (!std::all_of(e.values.begin(), e.values.end(), [](double each) { return std::isfinite(each); }))
+      file_.fail("values", "give finite numbers");
+    if (has_twice(e.values)) file_.fail("values", "has one of them twice; leave one out");
     read_series(e);
     for (const Series& series : e.series)
       for (const double value : e.values) parameters_of(e, series, value, {});
@@ -40,6 +66,14 @@ class Reader {
   }
 
  private:
+  Experiment not_reproducible(Experiment e) const {
+    e.not_reproducible = file_.text("not_reproducible");
+    if (e.not_reproducible.empty()) file_.fail("not_reproducible", "say why");
+    for (const char* key : {"class", "model", "workload", "measure", "operations", "repeats", "sweep", "values", "set",
+                            "stacks", "series", "expected"})
+      if (file_.has(key)) file_.fail(key, "leave it out, or not_reproducible: nothing is run here");
+    return e;
+  }
   Class class_of(const std::string& name) const {
     for (Class each : {Class::kExact, Class::kRandom, Class::kShape, Class::kFormula})
       if (name == std::string(1, static_cast<char>(each))) return each;
@@ -62,7 +96,9 @@ class Reader {
   void read_series(Experiment& e) const {
     const Settings common_set = common();
     if (common_set.contains(e.sweep)) file_.fail("set." + e.sweep, "is what is swept");
-    for (const std::string& name : file_.texts("stacks")) e.series.push_back(series_of(e, name, common_set));
+    const std::vector<std::string> stacks = file_.texts("stacks");
+    if (has_twice(stacks)) file_.fail("stacks", "has a name twice; name a series and its stack by [series.NAME]");
+    for (const std::string& name : stacks) e.series.push_back(series_of(e, name, common_set));
     if (e.series.empty()) file_.fail("stacks", "name at least one");
     for (const char* key : {"series", "expected"}) expect_known(e, key);
     for (const Series& series : e.series) {
@@ -81,20 +117,21 @@ class Reader {
       const std::string key = "series." + name;
       file_.expect_keys(*table, key,
                         {"profile", "stack", "set", "within", "within_percent", "decided_by", "beside", "explanation"});
-      expect_types(*table, key);
-      profile = table->at_path("profile").value_or(name);
-      if (const auto stack = (*table)["stack"].value<std::string>()) {
+      profile = file_.text_or(*table, key, "profile", name);
+      if (table->contains("stack")) {
         if (table->contains("profile")) file_.fail(key + ".stack", "a profile has one; leave one of the two out");
-        series.stack = *stack;
+        series.stack = file_.text_or(*table, key, "stack", "");
         profile.clear();
       }
       if (table->contains("profile") && !profiles_.contains(profile)) no_profile(key + ".profile", profile);
-      own = file_.settings(key + ".set", (*table)["set"].as_table());
-      series.within = (*table)["within"].value<double>();
-      series.within_percent = (*table)["within_percent"].value<double>();
-      series.decided_by = (*table)["decided_by"].value_or(std::string());
-      series.beside = (*table)["beside"].value_or(std::string());
-      series.explanation = (*table)["explanation"].value_or(std::string());
+      own = file_.settings(key + ".set", file_.table(*table, key + ".set", "set"));
+      series.within = file_.not_negative(*table, key, "within");
+      series.within_percent = file_.not_negative(*table, key, "within_percent");
+      if (series.within && series.within_percent) file_.fail(key + ".within", "leave it or within_percent out");
+      series.decided_by = file_.text_or(*table, key, "decided_by", "");
+      series.beside = file_.text_or(*table, key, "beside", "");
+      series.explanation = file_.text_or(*table, key, "explanation", "");
+      if (series.beside == name) file_.fail(key + ".beside", "is the series itself; name another one");
       if (!series.beside.empty() && series.explanation.empty())
         file_.fail(key + ".explanation", "say what makes it differ from " + series.beside);
     }
@@ -116,6 +153,8 @@ class Reader {
     if (series.expected.size() != e.values.size())
       file_.fail(key, "has " + std::to_string(series.expected.size()) + " numbers for " +
                           std::to_string(e.values.size()) + " values");
+    if (std::any_of(series.expected.begin(), series.expected.end(), [](double each) { return std::isinf(each); }))
+      file_.fail(key, "give finite numbers, and nan where none is published");
     if (std::all_of(series.expected.begin(), series.expected.end(), [](double each) { return std::isnan(each); }))
       file_.fail(key, "has no number at all; leave it out");
   }
@@ -125,15 +164,6 @@ class Reader {
     const toml::table* table = (*all)[name].as_table();
     if (table == nullptr) file_.fail("series." + name, "is no table: write [series." + name + "]");
     return table;
-  }
-  void expect_types(const toml::table& table, const std::string& key) const {
-    for (const char* each : {"profile", "stack", "decided_by", "beside", "explanation"})
-      if (table.contains(each) && !table[each].is_string())
-        file_.fail(key + "." + each, "is no text in quotation marks");
-    for (const char* each : {"within", "within_percent"})
-      if (table.contains(each) && !table[each].is_number()) file_.fail(key + "." + each, "is no number");
-    if (table.contains("set") && !table["set"].is_table())
-      file_.fail(key + ".set", "is no table: write { NAME = VALUE }");
   }
   void expect_known(const Experiment& e, const std::string& key) const {
     const toml::table* table = file_.table(key);
@@ -160,12 +190,13 @@ Experiment read_experiment(const std::string& path, const Profiles& profiles) { 
 
 std::vector<Experiment> read_experiments(const std::string& directory, const Profiles& profiles) {
   std::vector<Experiment> all;
-  std::map<std::string, std::string> paths;  // of the experiments, by their names
+  std::map<std::string, const std::string> paths;  // by what would be the same figure
   for (const std::filesystem::path& path : toml_files_of(directory)) {
     all.push_back(read_experiment(path, profiles));
-    const Experiment& e = all.back();
-    if (const auto [other, is_new] = paths.emplace(e.id, e.path); !is_new)
-      throw BadFile(e.path + ": id: " + other->second + " has " + e.id + ", too; give another one");
+    const auto [other, is_new] = paths.emplace(name_of_figure(all.back().id), path);
+    if (!is_new)
+      throw BadFile(path.string() + ": id: " + other->second +
+                    " has the same, but for capitals and - . _; give another one");
   }
   return all;
 }

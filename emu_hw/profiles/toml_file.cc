@@ -2,6 +2,7 @@
 #include "emu_hw/profiles/toml_file.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ub::emu {
 
@@ -10,7 +11,9 @@ std::vector<std::filesystem::path> toml_files_of(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error))
     if (entry.path().extension() == ".toml") paths.push_back(entry.path());
-  if (error) throw BadFile(directory + ": " + error.message());
+  if (error)
+    throw BadFile("\"" + directory + "\": " + error.message() +
+                  "; name the directory by --experiments or --profiles");
   if (paths.empty()) throw BadFile(directory + ": has no files *.toml; name another directory");
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -43,6 +46,23 @@ std::string TomlFile::text(std::string_view key) const {
   const auto value = table_[key].value<std::string>();
   if (!value) fail(key, "is missing, or no text in quotation marks");
   return *value;
+}
+
+std::string TomlFile::text_or(const toml::table& table, const std::string& name, std::string_view key,
+                              std::string_view otherwise) const {
+  if (!table.contains(key)) return std::string(otherwise);
+  const auto value = table[key].value<std::string>();
+  if (!value) fail(name + "." + std::string(key), "is no text in quotation marks");
+  return *value;
+}
+
+std::optional<double> TomlFile::not_negative(const toml::table& table, const std::string& name,
+                                         std::string_view key) const {
+  if (!table.contains(key)) return {};
+  const auto value = table[key].value<double>();
+  if (!value || !(*value >= 0) || !std::isfinite(*value))
+    fail(name + "." + std::string(key), "give a number from 0 on");
+  return value;
 }
 
 std::string TomlFile::text_or(std::string_view key, std::string_view otherwise) const {
@@ -79,9 +99,10 @@ std::vector<std::string> TomlFile::texts(std::string_view key) const {
   return all;
 }
 
-const toml::table* TomlFile::table(std::string_view key) const {
-  if (has(key) && table_[key].as_table() == nullptr) fail(key, "is no table: write [" + std::string(key) + "]");
-  return table_[key].as_table();
+const toml::table* TomlFile::table(const toml::table& in, const std::string& key, std::string_view last) const {
+  const toml::node* node = in.get(last);
+  if (node != nullptr && node->as_table() == nullptr) fail(key, "is no table: write [" + key + "]");
+  return node == nullptr ? nullptr : node->as_table();
 }
 
 Settings TomlFile::settings(const std::string& key, const toml::table* table) const {

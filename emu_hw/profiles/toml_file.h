@@ -7,6 +7,7 @@
 #include <toml++/toml.h>
 
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,12 +37,18 @@ class TomlFile {
   bool has(std::string_view key) const { return table_.contains(key); }
   std::string text(std::string_view key) const;
   std::string text_or(std::string_view key, std::string_view otherwise) const;
+  // Of a table of the file, whose name is for the message.
+  std::string text_or(const toml::table& table, const std::string& name, std::string_view key,
+                      std::string_view otherwise) const;
+  std::optional<double> not_negative(const toml::table& table, const std::string& name, std::string_view key) const;
   double number(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const { return numbers(std::string(key), table_[key].node()); }
   std::vector<double> numbers(const std::string& key, const toml::node* node) const;
   std::vector<std::string> texts(std::string_view key) const;
   // Null: there is none.
-  const toml::table* table(std::string_view key) const;
+  const toml::table* table(std::string_view key) const { return table(table_, std::string(key), key); }
+  // Of another table; `key` is all of its name, and `last` the end.
+  const toml::table* table(const toml::table& in, const std::string& key, std::string_view last) const;
   // Names of parameters with their values; empty if there is no such table.
   Settings settings(std::string_view key) const { return settings(std::string(key), table(key)); }
   Settings settings(const std::string& key, const toml::table* table) const;

@@ -24,6 +24,9 @@ struct Report {
 // The page, as HTML.
 std::string page_of(const Report&);
 
+// Before it takes time to find out what to write: makes the directory, and throws BadFile if it cannot be written.
+void expect_report_writable(const std::string& directory);
+
 // All files, in a directory that is made if there is none: index.html, figures/*.svg, values.csv, curves.csv,
 // trace.json. Throws BadFile.
 void write_report(const Report&, const std::string& directory);

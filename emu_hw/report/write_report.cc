@@ -7,9 +7,25 @@
 #include "emu_hw/running/whole_file.h"
 
 namespace ub::emu {
+namespace {
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw BadFile(path + ": " + error.message() + "; name another directory by -o");
+}
+
+std::string figures_in(const std::string& directory) { return directory + "/figures"; }
+
+}  // namespace
+
+void expect_report_writable(const std::string& directory) {
+  make_directory(figures_in(directory));
+  expect_writable(directory + "/index.html");
+}
 
 void write_report(const Report& report, const std::string& directory) {
-  const std::string figures = directory + "/figures";
+  const std::string figures = figures_in(directory);
   make_directory(figures);
   for (const std::vector<Figure>& of_experiment : report.figures)
     for (const Figure& figure : of_experiment) write_whole(figures + "/" + figure.name + ".svg", figure.svg.file());

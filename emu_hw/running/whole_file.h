@@ -9,11 +9,10 @@ namespace ub::emu {
 
 // Throws BadFile.
 std::string read_whole(const std::string& path);
-// The file is there when it is complete, or as it was before. Throws BadFile.
+// The file is there when it is complete, or as it was before; what is no regular file, as a pipe, is written directly.
+// Throws BadFile.
 void write_whole(const std::string& path, const std::string& text);
-// Before a long run: throws BadFile if write_whole() would, behind it.
+// Before it takes time to find out what to write: throws BadFile if write_whole() would.
 void expect_writable(const std::string& path);
-// With those that it is in. Throws BadFile.
-void make_directory(const std::string& path);
 
 }  // namespace ub::emu

@@ -2,12 +2,14 @@
 // What is missing here to build, to run and to see a report, each with a remedy.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "emu_hw/running/point_json.h"
 #include "emu_hw/running/run_jobs.h"
 #include "emu_hw/ub_emu/inputs.h"
 
@@ -66,6 +68,16 @@ void check_build(Doctor& doctor) {
                "without it a result says \"unknown commit\"; run: apt-get install git");
 }
 
+// The first one that there is.
+void check_point(Doctor& doctor, const Inputs& inputs) {
+  const auto e = std::find_if(inputs.experiments.begin(), inputs.experiments.end(),
+                              [](const Experiment& each) { return !each.series.empty(); });
+  if (e == inputs.experiments.end()) return;
+  const auto points = run_jobs({*e}, inputs.overrides, {1, {1, jobs_of({*e}).size()}, {}});
+  const std::string invalid = point_of(points.begin()->second.at("result")).invalid;
+  doctor.check(invalid.empty(), "run: a point of " + e->id + " in a process of its own", invalid);
+}
+
 void check_files(Doctor& doctor, const Options& options) {
   try {
     const Inputs inputs = read_inputs(options);
@@ -73,9 +85,7 @@ void check_files(Doctor& doctor, const Options& options) {
                  "run: " + std::to_string(inputs.experiments.size()) + " experiments and " +
                      std::to_string(inputs.profiles.size()) + " profiles are read",
                  "");
-    const Experiment e = inputs.experiments.front();
-    run_jobs({e}, inputs.overrides, {1, {1, jobs_of({e}).size()}, {}});
-    doctor.check(true, "run: a point in a process of its own", "");
+    check_point(doctor, inputs);
   } catch (const std::exception& error) {
     doctor.check(false, std::string("run: ") + error.what(),
                  "mend this file, or name other directories by --experiments and --profiles");

@@ -13,18 +13,21 @@ namespace {
 
 Settings overrides_of(const std::vector<std::string>& texts) {
   Settings overrides;
+  Parameters scratch;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       throw BadFile(text + ": give --set NAME=VALUE, as link_delay=200 or link_delay=0.2us");
-    overrides[text.substr(0, equals)] = text.substr(equals + 1);
+    const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+    if (const std::string wrong = set_parameter(scratch, name, value); !wrong.empty()) throw BadFile("--set " + wrong);
+    overrides[name] = value;
   }
   return overrides;
 }
 
 // "T6" has T6-write, and "F25" has F25a.
 bool is_part_of(const Experiment& e, const std::string& id) {
-  if (!e.id.starts_with(id) || e.id.size() == id.size()) return false;
+  if (id.empty() || !e.id.starts_with(id) || e.id.size() == id.size()) return false;
   return std::isdigit(static_cast<unsigned char>(e.id[id.size()])) == 0;
 }
 
@@ -39,7 +42,8 @@ void keep_named(std::vector<Experiment>& experiments, const std::vector<std::str
     if (kept.contains(id)) continue;
     for (const Experiment& e : experiments)
       if (is_part_of(e, id)) kept.insert(e.id);
-    if (kept.size() == before) throw BadFile(id + ": there is no experiment of that name; `ub_emu list` lists all");
+    if (kept.size() == before)
+      throw BadFile("\"" + id + "\": there is no experiment of that name; `ub_emu list` lists all");
   }
   std::erase_if(experiments, [&](const Experiment& e) { return !kept.contains(e.id); });
 }
@@ -48,11 +52,11 @@ void keep_named(std::vector<Experiment>& experiments, const std::vector<std::str
 
 Inputs read_inputs(const Options& options) {
   Inputs inputs;
+  inputs.overrides = overrides_of(options.sets);
   inputs.profiles = read_profiles(options.profiles_at);
   inputs.experiments = read_experiments(options.experiments_at, inputs.profiles);
   sort_as_in_paper(inputs.experiments);
   keep_named(inputs.experiments, options.ids);
-  inputs.overrides = overrides_of(options.sets);
   for (const Experiment& e : inputs.experiments)
     for (const Series& series : e.series)
       for (const double value : e.values) parameters_of(e, series, value, inputs.overrides);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ub_emu - emulates UB and RoCE hosts in virtual time, and compares with published figures.
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <functional>
+#include <new>
 #include <thread>
 
 #include "emu_hw/profiles/toml_file.h"
@@ -15,6 +19,8 @@
 namespace {
 
 using namespace ub::emu;
+
+constexpr int kWrong = 2;  // the exit code where a file or an option is wrong
 
 class CommandLine {
  public:
@@ -39,6 +45,15 @@ class CommandLine {
 
   CLI::App& app() { return app_; }
   int run() const { return command_(); }
+  // Says what is wrong, or what was asked for, as --help; the exit code.
+  int tell(const CLI::ParseError& error) const {
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !app_.remaining().empty()) {
+      std::fprintf(stderr, "ub_emu: %s: there is no such command; `ub_emu --help` lists all\n",
+                   app_.remaining().front().c_str());
+      return kWrong;
+    }
+    return app_.exit(error) == 0 ? 0 : kWrong;
+  }
 
  private:
   CLI::App* add(const char* name, const char* meaning, std::function<int()> command) {
@@ -106,9 +121,23 @@ class CommandLine {
   std::function<int()> command_;
 };
 
+// What opens a socket or a file would get the number of a stream that is closed, and what is printed would go there.
+void fill_closed_streams() {
+  for (int stream = 0; stream <= 2; ++stream)
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return;
+}
+
+// Results that nobody can read are a failure.
+int end_of_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "ub_emu: the output cannot be written: %s\n", std::strerror(errno));
+  return kWrong;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
+  fill_closed_streams();
   Options options;
   options.experiments_at = UB_EMU_DIRECTORY "/experiments";
   options.profiles_at = UB_EMU_DIRECTORY "/profiles";
@@ -118,13 +147,16 @@ int main(int argc, char** argv) try {
   try {
     line.app().parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return line.app().exit(error) == 0 ? 0 : 2;  // --help ends here, too
+    return line.tell(error);
   }
-  return line.run();
+  return end_of_output(line.run());
 } catch (const Interrupted& interrupted) {
   std::fprintf(stderr, "ub_emu: interrupted\n");
   return 128 + interrupted.signal();
+} catch (const std::bad_alloc&) {
+  std::fprintf(stderr, "ub_emu: there is not enough memory; run fewer experiments at a time\n");
+  return kWrong;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "ub_emu: %s\n", error.what());
-  return 2;
+  return kWrong;
 }

@@ -12,8 +12,7 @@ namespace ub::emu {
 namespace {
 
 int write(const Inputs& inputs, const Options& options) {
-  make_directory(options.directory);
-  expect_writable(options.directory + "/results.json");
+  expect_report_writable(options.directory);
   const ResultsFile file = results_file_of(inputs, options);
   Report report{file.provenance,
                 inputs.experiments,

@@ -101,6 +101,15 @@ TEST_F(ExperimentFile, says_what_is_wrong) {
   EXPECT_EQ(error_of(with("urma = [757, 799]", "urma = 757")), " expected.urma: is missing, or no list of numbers");
   EXPECT_EQ(error_of(kGood + "[set]\nmembus = [8]\n"), " set.membus: is neither a number nor a text");
   EXPECT_EQ(error_of(with("[expected]", "[expected")).substr(0, 3), "10:");
+  EXPECT_EQ(error_of(with("values = [64, 256]", "values = [64, nan]")), " values: give finite numbers");
+  EXPECT_EQ(error_of(with("values = [64, 256]", "values = [64, 64]")), " values: has one of them twice; leave one out");
+  EXPECT_EQ(error_of(with("[757, 799]", "[inf, 799]")),
+            " expected.urma: give finite numbers, and nan where none is published");
+  EXPECT_EQ(error_of(with("[\"urma\"]", "[\"urma\", \"urma\"]")),
+            " stacks: has a name twice; name a series and its stack by [series.NAME]");
+  for (const char* id : {"", "../one", "a b", "<b>", "-one"})
+    EXPECT_EQ(error_of(with("\"one\"", '"' + std::string(id) + '"')),
+              " id: give letters and digits, and - . _ behind the first one");
 }
 
 TEST_F(ExperimentFile, says_what_is_wrong_with_a_series) {
@@ -116,14 +125,25 @@ TEST_F(ExperimentFile, says_what_is_wrong_with_a_series) {
   EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"dma\"\nexplanation = \"x\"\n"),
             " series.urma.beside: there is no dma among `stacks`");
   EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"urma\"\n"),
-            " series.urma.explanation: say what makes it differ from urma");
-  EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"urma\"\nexplanation = \"x\"\n"),
-            " series.urma.beside: name another series");
-  EXPECT_EQ(error_of(kGood + "[series.urma]\nwithin = \"3ns\"\n"), " series.urma.within: is no number");
-  EXPECT_EQ(error_of(kGood + "[series.urma]\nexplanation = 3\n"),
-            " series.urma.explanation: is no text in quotation marks");
-  EXPECT_EQ(error_of(kGood + "[series.urma]\nset = \"membus = 3\"\n"),
-            " series.urma.set: is no table: write { NAME = VALUE }");
+            " series.urma.beside: is the series itself; name another one");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nbeside = \"dma\"\n"),
+            " series.urma.explanation: say what makes it differ from dma");
+}
+
+// A value that is passed over would look as if it counted.
+TEST_F(ExperimentFile, says_what_is_of_another_kind_in_a_series) {
+  for (const char* key : {"profile", "stack", "decided_by", "beside", "explanation"})
+    EXPECT_EQ(error_of(kGood + "[series.urma]\n" + key + " = 3\n"),
+              " series.urma." + std::string(key) + ": is no text in quotation marks");
+  for (const char* key : {"within", "within_percent"})
+    for (const char* value : {"\"much\"", "-1", "nan", "inf", "[1]"})
+      EXPECT_EQ(error_of(kGood + "[series.urma]\n" + key + " = " + value + "\n"),
+                " series.urma." + std::string(key) + ": give a number from 0 on");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nset = 3\n"),
+            " series.urma.set: is no table: write [series.urma.set]");
+  EXPECT_EQ(error_of(kGood + "[series.urma]\nwithin = 1\nwithin_percent = 1\n"),
+            " series.urma.within: leave it or within_percent out");
+  EXPECT_EQ(read(kGood + "[series.urma]\nwithin = 0\n").series[0].within, 0);
 }
 
 // Before anything runs.
@@ -142,15 +162,17 @@ TEST_F(ExperimentFile, says_what_is_wrong_with_a_parameter) {
 
 TEST_F(ExperimentFile, has_a_name_of_its_own) {
   const std::string other = std::string(directory_) + "/two.toml";
-  read(kGood);
-  std::ofstream(other) << kGood;
+  std::ofstream(path()) << kGood;
+  std::ofstream(other) << with("\"one\"", "\"ONE\"");
   try {
     read_experiments(directory_, profiles);
-    ADD_FAILURE();
+    ADD_FAILURE() << "two of one name";
   } catch (const BadFile& error) {
-    EXPECT_EQ(error.what(), other + ": id: " + path() + " has one, too; give another one");
+    EXPECT_EQ(error.what(),
+              other + ": id: " + path() + " has the same, but for capitals and - . _; give another one");
   }
   std::remove(other.c_str());
+  EXPECT_EQ(read_experiments(directory_, profiles).size(), 1u);
 }
 
 TEST_F(ExperimentFile, runs_with_other_values) {
@@ -192,6 +214,12 @@ TEST_F(ExperimentFile, what_is_not_reproducible_needs_no_more) {
   const Experiment e = read("id = \"T1\"\ntitle = \"area\"\nnot_reproducible = \"software has no area\"\n");
   EXPECT_EQ(e.not_reproducible, "software has no area");
   EXPECT_TRUE(e.series.empty());
+}
+
+TEST_F(ExperimentFile, what_is_not_reproducible_has_no_more) {
+  EXPECT_EQ(error_of("not_reproducible = \"\"\nid = \"T1\"\ntitle = \"area\"\n"), " not_reproducible: say why");
+  EXPECT_EQ(error_of("not_reproducible = \"no area\"\n" + kGood),
+            " class: leave it out, or not_reproducible: nothing is run here");
 }
 
 // An operation that no stack of that kind has makes its point invalid, and harms no other one.
