@@ -106,7 +106,7 @@ std::string facts(const Provenance& provenance) {
   Table table({"file", "SHA-256"});
   for (const auto& [name, hash] : provenance.inputs) {
     sums += hash + "  " + name + "\n";
-    table.add_row({escaped(name), "<code>" + hash + "</code>"});
+    table.add_row({escaped(name), "<code>" + escaped(hash) + "</code>"});
   }
   const auto fact = [](const char* name, const std::string& value) {
     return "<dt>" + std::string(name) + "</dt><dd>" + value + "</dd>\n";

@@ -45,7 +45,11 @@ std::vector<double> linear_ticks(double least, double most, size_t count) {
   if (!(most > least)) return {least};
   const double step = step_of(most - least, count);
   std::vector<double> ticks;
-  for (double i = std::ceil(least / step - kNear); i * step <= most + step * kNear; ++i) ticks.push_back(i * step);
+  const double first = std::ceil(least / step - kNear);
+  for (size_t i = 0; i <= 2 * count; ++i) {  // a step of numbers so large that adding 1 changes nothing ends, too
+    const double tick = (first + static_cast<double>(i)) * step;
+    if (tick <= most + step * kNear) ticks.push_back(tick);
+  }
   return ticks;
 }
 

@@ -11,6 +11,8 @@ bool read(std::string_view text, size_t* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+constexpr size_t kMostShards = 65536;
+
 }  // namespace
 
 std::vector<Job> jobs_of(const std::vector<Experiment>& experiments) {
@@ -27,8 +29,9 @@ Shard shard_of(const std::string& text) {
   Shard shard;
   const bool is_read =
       slash != all.npos && read(all.substr(0, slash), &shard.number) && read(all.substr(slash + 1), &shard.count);
-  if (!is_read || shard.number < 1 || shard.number > shard.count)
-    throw BadFile("--shard " + text + ": give I/N with I from 1 to N, as 2/8 for the second of eight");
+  if (!is_read || shard.number < 1 || shard.number > shard.count || shard.count > kMostShards)
+    throw BadFile("--shard " + text + ": give I/N with I from 1 to N, as 2/8 for the second of eight, and N up to " +
+                  std::to_string(kMostShards));
   return shard;
 }
 

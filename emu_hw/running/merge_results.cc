@@ -32,12 +32,18 @@ void expect_same_origin(const std::string& path, const ResultsFile& file, const 
 }
 
 void expect_all(const std::map<size_t, std::string>& paths, size_t count) {
+  constexpr size_t kNamed = 10;
+  if (paths.size() == count) return;
   std::string missing;
-  for (size_t number = 1; number <= count; ++number)
-    if (!paths.contains(number))
+  size_t named = 0;
+  for (size_t number = 1; number <= count && named < kNamed; ++number)
+    if (!paths.contains(number)) {
       missing += (missing.empty() ? "" : ", ") + std::to_string(number) + "/" + std::to_string(count);
-  if (!missing.empty())
-    throw BadFile("missing: shard " + missing + "; run each of them with --shard, and give its file, too");
+      ++named;
+    }
+  const size_t others = count - paths.size() - named;
+  if (others != 0) missing += " and " + std::to_string(others) + " others";
+  throw BadFile("missing: shard " + missing + "; run each of them with --shard, and give its file, too");
 }
 
 }  // namespace

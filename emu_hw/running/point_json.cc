@@ -20,9 +20,14 @@ Json ledger_json(const PointResult& point) {
 }
 
 void read_ledger(const Json& json, PointResult& point) {
-  point.begin.ps = json.at("begin_ps");
-  for (const Json& line : json.at("lines"))
-    point.ledger.push_back({{kept(line.at("part")), line.at("host")}, Time{line.at("until_ps").get<uint64_t>()}});
+  Time until = point.begin = Time{whole_number(json.at("begin_ps"))};
+  for (const Json& line : json.at("lines")) {
+    const Time next{whole_number(line.at("until_ps"))};
+    if (next < until) throw BadFile("is damaged: a ledger goes back in time");
+    until = next;
+    const auto host = static_cast<uint32_t>(whole_number(line.at("host")));
+    point.ledger.push_back({{kept(line.at("part")), host}, until});
+  }
 }
 
 Json curve_json(const Curve& curve) {
@@ -47,7 +52,7 @@ PointResult point_of(const Json& json) {
   PointResult point;
   point.invalid = json.value("invalid", "");
   point.values = json.at("values").get<std::map<std::string, double>>();
-  point.events = json.at("events");
+  point.events = whole_number(json.at("events"));
   if (json.contains("ledger")) read_ledger(json.at("ledger"), point);
   for (const Json& curve : json.value("curves", Json::array())) point.curves.push_back(curve_of(curve));
   return point;

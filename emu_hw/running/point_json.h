@@ -9,7 +9,7 @@
 namespace ub::emu {
 
 Json json_of(const PointResult&);
-// Throws nlohmann::json::exception.
+// Throws nlohmann::json::exception and BadFile.
 PointResult point_of(const Json&);
 
 }  // namespace ub::emu

@@ -40,6 +40,11 @@ ResultsFile read(const Inputs& inputs, const std::string& path) {
     if (found == file.provenance.inputs.end() || found->second != hash)
       throw BadFile(path + ": was made of another " + name + "; run the experiments again");
   }
+  try {
+    results_of(inputs.experiments, file);
+  } catch (const BadFile& error) {
+    throw BadFile(path + ": " + error.what());
+  }
   return file;
 }
 

@@ -13,6 +13,7 @@
 #include "emu_hw/report/frame.h"
 #include "emu_hw/report/number_text.h"
 #include "emu_hw/report/page_parts.h"
+#include "emu_hw/report/report.h"
 #include "emu_hw/report/scale.h"
 #include "emu_hw/report/svg.h"
 #include "emu_hw/report/timeline.h"
@@ -65,6 +66,7 @@ TEST(Ticks, are_one_two_or_five_times_a_power_of_ten_apart) {
   EXPECT_EQ(linear_ticks(0, 3236, 6), (std::vector<double>{0, 1000, 2000, 3000}));
   EXPECT_EQ(linear_ticks(-1, 1, 4), (std::vector<double>{-1, -0.5, 0, 0.5, 1}));
   EXPECT_EQ(linear_ticks(7, 7, 4), (std::vector<double>{7}));
+  EXPECT_LE(linear_ticks(1e17, 1e17 + 64, 4).size(), 9u);  // adding 1 to such a number changes nothing
   EXPECT_EQ(logarithmic_ticks(1, 100, 6), (std::vector<double>{1, 2, 5, 10, 20, 50, 100}));
   EXPECT_EQ(logarithmic_ticks(1, 1e4, 6), (std::vector<double>{1, 10, 100, 1000, 1e4}));
   EXPECT_EQ(logarithmic_ticks(1, 1e12, 4), (std::vector<double>{1, 1e3, 1e6, 1e9, 1e12}));
@@ -341,6 +343,34 @@ TEST(RoundTrip, is_that_of_a_read_of_64_bytes) {
   EXPECT_EQ(ledgers[0].sum().ns(), 757);
   EXPECT_EQ(ledgers[1].sum().ns(), 2236);
   EXPECT_EQ(ledgers_of_a_read(kProfiles, {{"link_delay", "200"}})[0].sum().ns(), 957);
+}
+
+TEST(RoundTrip, is_not_there_for_a_stack_that_other_values_make_impossible) {
+  const Profiles both = {{"ldst", {"", "loads", "ldst", {}}}, {"urma", {"", "UB", "urma", {}}}};
+  const std::vector<LedgerOfStack> ledgers = ledgers_of_a_read(both, {{"loss", "link"}});
+  ASSERT_EQ(ledgers.size(), 1u);
+  EXPECT_EQ(ledgers[0].stack, "urma");
+}
+
+TEST(Page, escapes_what_a_file_of_results_says) {
+  Report report;
+  report.provenance = {"<script>", "<script>", {{"<script>", "<script>"}}, {{"<script>", "<script>"}}};
+  report.experiments.resize(1);
+  Experiment& e = report.experiments[0];
+  e.id = e.title = e.paper = e.sweep = e.measure = "<script>";
+  e.values = {1};
+  e.series.resize(1);
+  e.series[0].name = e.series[0].decided_by = e.series[0].beside = e.series[0].explanation = "<script>";
+  report.results.resize(1);
+  report.results[0].series.resize(1);
+  SeriesResult& series = report.results[0].series[0];
+  series.judgement.verdict = Verdict::kInvalid;
+  series.points.resize(1);
+  series.points[0].invalid = "<script>";
+  series.points[0].curves = {{"<script>", "<script>", "<script>", {{1, 2}, {3, 4}}}};
+  report.figures.push_back(figures_of(e, report.results[0]));
+  report.ledgers = {{"<script>", "<script>", {}, {{{"<script>", 1}, Time{1000}}}}};
+  EXPECT_EQ(page_of(report).find("<script"), std::string::npos);
 }
 
 TEST(RoundTrip, adds_up_in_its_budget) {
