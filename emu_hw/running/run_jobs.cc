@@ -2,6 +2,7 @@
 #include "emu_hw/running/run_jobs.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "emu_hw/running/point_json.h"
@@ -46,6 +47,8 @@ class Run {
       return run_point(e, e.series[job.series], e.values[job.value], overrides_);
     } catch (const BadFile&) {
       throw;
+    } catch (const std::bad_alloc&) {
+      return invalid_because("it needs more memory than there is; give smaller values, or a smaller --jobs");
     } catch (const std::exception& error) {
       return invalid_because(error.what());
     }

@@ -47,6 +47,13 @@ class SignalsWhileWaiting {
   SignalsWhileWaiting& operator=(const SignalsWhileWaiting&) = delete;
 
   const sigset_t* mask() const { return &mask_; }
+  // One has come, and nobody has waited since then. Throws Interrupted.
+  static void expect_none() {
+    sigset_t pending;
+    sigpending(&pending);
+    for (const int signal : kSignals)
+      if (sigismember(&pending, signal) == 1) throw Interrupted(signal);
+  }
   void restore() const {
     for (size_t i = 0; i < 2; ++i) sigaction(kSignals[i], &actions_[i], nullptr);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
@@ -151,7 +158,8 @@ class Worker {
 
  private:
   [[noreturn]] static void throw_error(const char* call) {
-    throw std::runtime_error(std::string("a worker process cannot be started: ") + call + ": " + std::strerror(errno));
+    throw std::runtime_error(std::string("a worker process cannot be started: ") + call + ": " + std::strerror(errno) +
+                             "; give a smaller --jobs");
   }
   int await_end() const {
     int status = 0;
@@ -177,6 +185,7 @@ class Pool {
       await_one();
       for (size_t i = workers_.size(); i-- > 0;)
         if (polled_[i].revents != 0) look_at(i);
+      SignalsWhileWaiting::expect_none();  // Ctrl-C ends the processes, too, perhaps the last one
     }
   }
 

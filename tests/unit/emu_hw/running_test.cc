@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "emu_hw/experiment/paper_order.h"
 #include "emu_hw/running/point_json.h"
@@ -91,6 +92,11 @@ TEST(WorkerPool, ends_its_processes_on_ctrl_c) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // there are no children
 }
 
+TEST(WorkerPool, is_interrupted_while_its_last_job_ends) {
+  const auto interrupt = [](size_t, const Outcome&) { return raise(SIGINT) == 0; };
+  EXPECT_THROW(run_in_workers({0}, 1, [](size_t) { return ""; }, interrupt), Interrupted);
+}
+
 TEST(PointResult, is_the_same_from_json) {
   PointResult point;
   point.values = {{"mean_ns", 0.1}, {"mops", 1.0 / 3}};
@@ -115,7 +121,8 @@ TEST(PointResult, is_the_same_from_json) {
 
 TEST(Shard, is_read) {
   EXPECT_EQ(shard_of("2/8"), (Shard{2, 8}));
-  for (const char* bad : {"0/2", "3/2", "1", "/", "1/2/3", "a/2", "-1/2", ""})
+  EXPECT_EQ(shard_of("1/65536").count, 65536u);
+  for (const char* bad : {"0/2", "3/2", "1/0", "1", "/", "1/2/3", "a/2", "-1/2", "1/65537", ""})
     EXPECT_THROW(shard_of(bad), BadFile) << bad;
 }
 
@@ -275,10 +282,81 @@ TEST_F(Runs, that_are_damaged_are_refused) {
   write_whole(path("other"), R"({"format": "bird"})");
   EXPECT_EQ(refusal({path("other")}), "other: is of another format than \"ub_emu results 1\"");
   EXPECT_EQ(refusal({path("none")}), "none: No such file or directory");
+  EXPECT_EQ(refusal({path("")}), ": Is a directory");
   const ResultsFile shard = run(1, {1, 2});
   EXPECT_THROW(results_of(experiments_, shard), BadFile);
   experiments_.push_back(experiments_[0]);
   EXPECT_THROW(results_of(experiments_, run(1, {1, 2})), BadFile);
+}
+
+// What no run writes, but somebody else may.
+TEST_F(Runs, that_are_hostile_are_refused) {
+  const Json good = json_of(run(1));
+  const auto told = [&](const std::function<void(Json&)>& change) {
+    Json json = good;
+    change(json);
+    write_whole(path("bad"), json.dump());
+    return refusal({path("bad")});
+  };
+  EXPECT_EQ(told([](Json&) {}), "none");
+  const std::string again = "; run this shard again";
+  EXPECT_EQ(told([](Json& j) { j["points"][0]["job"] = 99; }),
+            "bad: is damaged: the result of job 99 is of no job of this shard" + again);
+  EXPECT_EQ(told([](Json& j) { j["points"][1]["job"] = 0; }),
+            "bad: is damaged: the result of job 0 is there twice" + again);
+  EXPECT_EQ(told([](Json& j) { j["points"][0]["job"] = -1; }), "bad: is damaged: -1 is no whole number");
+  EXPECT_EQ(told([](Json& j) { j["jobs"] = 1e300; }), "bad: is damaged: 1e+300 is no whole number");
+  EXPECT_EQ(told([](Json& j) { j["jobs"] = 0; }),
+            "bad: is damaged: the result of job 0 is of no job of this shard" + again);
+  EXPECT_EQ(told([](Json& j) { j["points"][0]["result"]["events"] = 0.5; }), "bad: is damaged: 0.5 is no whole number");
+  EXPECT_EQ(told([](Json& j) { j["points"][0]["result"]["ledger"]["begin_ps"] = 1'000'000'000'000u; }),
+            "bad: is damaged: a ledger goes back in time");
+  EXPECT_EQ(told([](Json& j) { j["overrides"]["link_delay"] = "-5"; }),
+            "bad: is damaged: overrides: link_delay = -5: give a number from 0 to 1000000000000 ns");
+  const std::string no_file = "bad: is no file of results as `ub_emu all -o FILE` writes one";
+  EXPECT_EQ(told([](Json& j) { j["points"][0].erase("result"); }).find(no_file), 0u);
+  EXPECT_EQ(told([](Json& j) { j["points"][0]["result"]["values"]["mean_ns"] = "fast"; }).find(no_file), 0u);
+  write_whole(path("bad"), std::string(1'000'000, '[') + std::string(1'000'000, ']'));
+  EXPECT_EQ(refusal({path("bad")}), "bad: is no file of results: it is nested more deeply than any");
+}
+
+TEST_F(Runs, of_other_points_are_not_shown) {
+  for (const char* key : {"experiment", "series", "value"}) {
+    ResultsFile file = run(1);
+    file.points[2][key] = "other";
+    try {
+      results_of(experiments_, file);
+      ADD_FAILURE() << key;
+    } catch (const BadFile& error) {
+      EXPECT_STREQ(error.what(), "is damaged: the result of job 2 is of another point; run this shard again");
+    }
+  }
+}
+
+TEST_F(Runs, of_which_many_are_missing_name_some) {
+  EXPECT_EQ(refusal({written(run(1, {1, 1000}), "first")}),
+            "missing: shard 2/1000, 3/1000, 4/1000, 5/1000, 6/1000, 7/1000, 8/1000, 9/1000, 10/1000, 11/1000 and 989 "
+            "others; run each of them with --shard, and give its file, too");
+}
+
+TEST_F(Runs, are_written_to_what_is_no_regular_file_and_leave_it_there) {
+  std::filesystem::create_symlink("target", path("link"));
+  expect_writable(path("link"));
+  write_whole(path("link"), "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(read_whole(path("target")), "text");
+}
+
+TEST_F(Runs, leave_no_part_of_a_file_that_cannot_be_written) {
+  std::filesystem::create_directory(path("there"));
+  EXPECT_THROW(expect_writable(path("there")), BadFile);
+  EXPECT_THROW(write_whole(path("there"), "text"), BadFile);
+  EXPECT_THROW(expect_writable(path("none/file")), BadFile);
+  expect_writable(path("one.toml"));
+  EXPECT_EQ(read_whole(path("one.toml")), kExperiment);
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(directory_)) ++files;
+  EXPECT_EQ(files, 2u);
 }
 
 }  // namespace
