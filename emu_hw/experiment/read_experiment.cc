@@ -51,6 +51,8 @@ class Reader {
     if (find_model(e.model) == nullptr)
       file_.fail("model", "there is no " + e.model + "; there are " + names_of_models());
     e.workload = file_.text_or("workload", "");
+    if (file_.has("workload") && !find_model(e.model)->has_workloads)
+      file_.fail("workload", "the model " + e.model + " has none; leave it out");
     e.measure = file_.text("measure");
     e.repeats = repeats();
     e.sweep = file_.text("sweep");

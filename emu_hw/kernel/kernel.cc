@@ -6,6 +6,11 @@
 #include "emu_hw/kernel/wait_list.h"
 
 namespace ub::emu {
+namespace {
+
+constexpr uint64_t kMostAtATime = 50'000;  // deadlines without an event between them
+
+}  // namespace
 
 void Kernel::run(Time end) {
   for (Event* event; take_next(end, &event);) {
@@ -46,7 +51,10 @@ bool Kernel::take_next(Time end, Event** event) {
   }
   if (events_.empty() && open_ == 0) return false;
   if (!deadlines_.empty() && deadlines_.next_time() > end) return false;
-  if (events_.empty()) watch_for_deadlock();
+  if (events_.empty())
+    watch_for_deadlock();
+  else
+    watch_for_standstill();
   now_ = deadlines_.next_time();
   *event = deadlines_.pop();
   return true;
@@ -58,6 +66,14 @@ void Kernel::watch_for_deadlock() {
   if (!deadlines_.empty() && idle_deadlines_++ <= 2 * deadlines_.size()) return;
   throw Deadlock("deadlock at " + std::to_string(now_.ps) + " ps: " + std::to_string(open_) +
                  " operations are open, and nothing will happen any more" + who_waits());
+}
+
+// Deadlines come at one time, each in the place of the one before, and the event that waits is never reached.
+void Kernel::watch_for_standstill() {
+  if (deadlines_.next_time() != now_) idle_deadlines_ = 0;
+  if (idle_deadlines_++ < kMostAtATime) return;
+  throw Deadlock("time stands still at " + std::to_string(now_.ps) +
+                 " ps, because a timer comes again at once; is a timeout too short?");
 }
 
 std::string Kernel::who_waits() const {

@@ -85,6 +85,7 @@ class Kernel {
 
   bool take_next(Time end, Event** event);
   void watch_for_deadlock();
+  void watch_for_standstill();
   std::string who_waits() const;
 
   Time now_;
@@ -92,7 +93,7 @@ class Kernel {
   DeadlineQueue deadlines_;
   uint64_t open_ = 0;
   uint64_t progress_ = 0, progress_seen_ = 0;
-  uint64_t idle_deadlines_ = 0;  // since the last event or progress
+  uint64_t idle_deadlines_ = 0;  // since the last event or progress; while an event waits, those of one time
   uint64_t events_run_ = 0;
   SpawnedTask* tasks_ = nullptr;
   bool is_ending_ = false;

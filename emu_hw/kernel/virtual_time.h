@@ -16,7 +16,7 @@ struct Span {
   uint64_t ps = 0;
 
   constexpr auto operator<=>(const Span&) const = default;
-  constexpr Span operator+(Span s) const { return {ps + s.ps}; }
+  constexpr Span operator+(Span s) const;
   Span operator*(uint64_t n) const;
   constexpr Span& operator+=(Span s) { return *this = *this + s; }
   constexpr double ns() const { return static_cast<double>(ps) / 1000; }
@@ -40,6 +40,17 @@ class TimeOverflow : public std::overflow_error {
   explicit TimeOverflow(const std::string& who)
       : std::overflow_error(who + ": later than the 213 days of virtual time; is a delay mistaken?") {}
 };
+
+constexpr Span Span::operator+(Span s) const {
+  if (s.ps > UINT64_MAX - ps) throw TimeOverflow("a sum of delays");
+  return {ps + s.ps};
+}
+
+// What a random number or a rate comes to, cut; `who` asks for it.
+inline Span cut_to_picoseconds(double ps, const char* who) {
+  if (!(ps < 0x1p64)) throw TimeOverflow(who);
+  return {static_cast<uint64_t>(ps)};
+}
 
 inline Span Span::operator*(uint64_t n) const {
   if (n != 0 && ps > UINT64_MAX / n) throw TimeOverflow("so many times a delay");

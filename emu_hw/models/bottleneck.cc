@@ -18,6 +18,8 @@
 namespace ub::emu {
 namespace {
 
+constexpr uint64_t kMostSamples = 1'000'000;
+
 class Bottleneck final : private LateTrains {
  public:
   explicit Bottleneck(const Parameters& p)
@@ -107,7 +109,8 @@ class Bottleneck final : private LateTrains {
 
   // Of the samples, the first one that counts.
   size_t first_measured() const {
-    return static_cast<size_t>(static_cast<double>(passed_.size()) * (1 - parameters_.measured_part / 100));
+    const double skipped = static_cast<double>(passed_.size()) * (1 - parameters_.measured_part / 100);
+    return std::min(static_cast<size_t>(skipped), passed_.size() - 1);
   }
 
   void measure(PointResult& result) const {
@@ -147,6 +150,8 @@ PointResult run_bottleneck(const Point& point) {
   if (p.measured_part == 0) throw BadPoint("measured_part: give more than 0");
   if (p.bottleneck_sample.ps == 0 || p.bottleneck_sample > p.bottleneck_time)
     throw BadPoint("bottleneck_sample: give a time up to bottleneck_time, and not 0");
+  if (p.bottleneck_time.ps / p.bottleneck_sample.ps > kMostSamples)
+    throw BadPoint("bottleneck_sample: give at least bottleneck_time / " + std::to_string(kMostSamples));
   return Bottleneck(p).run();
 }
 

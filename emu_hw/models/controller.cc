@@ -9,6 +9,8 @@
 namespace ub::emu {
 namespace {
 
+constexpr double kMostWindow = 1'000'000;  // each packet of which is drawn for
+
 // Of the windows that were seen from time to time.
 class Samples {
  public:
@@ -55,6 +57,8 @@ PointResult by_round_trip(const Parameters& p) {
   WindowRule rule(p);
   Samples samples;
   for (uint64_t trip = 0; trip < p.operations; ++trip) {
+    if (rule.window() > kMostWindow)
+      throw BadPoint("the window grows beyond 1000000 packets; give a smaller window_add");
     samples.take(trip, rule);
     rule.round_trip();
   }

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "emu_hw/models/measures.h"
+#include "emu_hw/node/core_config.h"
 
 namespace ub::emu {
 
 ManyHosts::ManyHosts(const Parameters& p, Fidelity f, uint32_t count) : parameters_(p) {
+  if (const std::string why = refusal_of_core_config(p); !why.empty()) throw BadPoint(why);
   if (p.engine == Engine::kPipelined) throw BadPoint("engine = pipelined: is of two_node alone");
   if (p.loss == Loss::kLink) throw BadPoint("loss = link: only links of two_node lose frames; choose loss = rule");
   for (uint32_t number = 1; number <= count; ++number)
@@ -34,7 +36,8 @@ Stack& ManyHosts::add_stack(uint32_t number, const std::string& name, const std:
     hosts.push_back(&host(peer));
   }
   stacks_.push_back(make_stack(name, parameters_, host(number), hosts));
-  if (stacks_.back() == nullptr) throw BadPoint("there is no stack or profile " + name + " of many hosts");
+  if (stacks_.back() == nullptr) throw BadPoint("stacks: there is no stack or profile " + name +
+                   " of many hosts; `ub_emu profiles` lists profiles, with their stacks");
   return *stacks_.back();
 }
 

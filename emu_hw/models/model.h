@@ -49,6 +49,7 @@ class BadPoint : public std::runtime_error {
 struct Model {
   std::string_view name, meaning;
   PointResult (*run)(const Point&);  // throws BadPoint
+  bool has_workloads = false;
 };
 
 std::span<const Model> all_models();

@@ -71,8 +71,14 @@ class Setup {
 PointResult run_setup(const Point& point) {
   const Parameters& p = point.parameters;
   if (p.setup_poll.ps == 0) throw BadPoint("setup_poll = 0: whoever never waits sees nothing; give at least 0.001 ns");
+  constexpr uint64_t kMostObjects = 10'000'000;
+  const Objects objects = objects_of(point);
+  if (objects.count() > kMostObjects)
+    throw BadPoint("active_connections, remote_hosts: " + std::to_string(objects.count()) +
+                   " objects are too many to set up each; give numbers that make up to " +
+                   std::to_string(kMostObjects) + ", or choose the model setup_formula");
   Kernel kernel;
-  Setup setup(kernel, p, objects_of(point));
+  Setup setup(kernel, p, objects);
   for (uint64_t worker = 0; worker < p.cpus; ++worker) spawn(kernel, setup.work(worker));
   kernel.run();
   PointResult result;

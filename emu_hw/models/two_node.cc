@@ -3,6 +3,7 @@
 
 #include "emu_hw/models/measures.h"
 #include "emu_hw/models/model.h"
+#include "emu_hw/node/core_config.h"
 #include "emu_hw/node/emulated_host.h"
 #include "emu_hw/node/stack.h"
 #include "emu_hw/node/work_requests.h"
@@ -23,8 +24,14 @@ std::string fault_of(const EmulatedHost& here, const EmulatedHost& there, uint64
   return repeated == 0 ? "" : std::to_string(repeated) + " frames were repeated on a wire that loses none";
 }
 
+constexpr uint64_t kMostAttempts = 10'000'000;
+
 void expect_possible(const Point& point) {
   const Parameters& p = point.parameters;
+  if (point.workload == "lock" && LockRule(p).attempts(p.operations) > kMostAttempts)
+    throw BadPoint("operations, active_connections: a lock takes operations * active_connections attempts; give " +
+                   std::to_string(kMostAttempts) + " at most");
+  if (const std::string why = refusal_of_core_config(p); !why.empty()) throw BadPoint(why);
   const bool has_requests_alone = point.stack == "urma" || point.stack == "roce";
   if (p.loss == Loss::kLink && !has_requests_alone)
     throw BadPoint("loss = link: " + point.stack + " does not repeat lost frames; choose urma or roce, or loss = rule");
@@ -50,7 +57,8 @@ PointResult run_two_node(const Point& point) {
   EmulatedHost here(kernel, p, kTwoNode, 1), there(kernel, p, kTwoNode, 2);
   Node::join(here.node, there.node, link_config(p));
   const std::unique_ptr<Stack> stack = make_stack(point.stack, p, here, there);
-  if (stack == nullptr) throw BadPoint("there is no stack or profile " + point.stack + " of two_node");
+  if (stack == nullptr) throw BadPoint("stacks: there is no stack or profile " + point.stack +
+                   " of two_node; `ub_emu profiles` lists profiles, with their stacks");
   const std::unique_ptr<Workload> workload = make_workload(point.workload, p, has_loads(point.stack));
   if (workload == nullptr)
     throw BadPoint("workload: there is no \"" + point.workload + "\"; emu_hw/workload/workload.h lists all");

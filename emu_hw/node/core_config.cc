@@ -34,4 +34,11 @@ CoreConfig core_config(const Parameters& p, uint32_t number) {
   return config;
 }
 
+// It counts in nanoseconds, and what it sends again after 0 it sends for ever.
+std::string refusal_of_core_config(const Parameters& p) {
+  if (p.rto_min < whole_nanoseconds(1)) return "rto_min: give at least 1 ns";
+  if (p.rto_max < p.rto_min) return "rto_max: is less than rto_min; give at least as much";
+  return "";
+}
+
 }  // namespace ub::emu

@@ -12,8 +12,7 @@
 #include <sys/mman.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <new>
 #include <vector>
 
 #include "lib/base/assert.h"
@@ -39,10 +38,7 @@ class Pages {
  public:
   explicit Pages(size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
     void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
-      std::perror("mmap");
-      std::exit(1);
-    }
+    if (p == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<std::byte*>(p);
   }
   ~Pages() { munmap(data_, bytes_); }

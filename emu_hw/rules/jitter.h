@@ -22,7 +22,7 @@ class JitterRule : public Part {
   // Behind a step that takes so long.
   Charge stretch(Operation& op, Span step) {
     const double mean = parameters_.jitter_factor * static_cast<double>(step.ps);
-    const Span more{static_cast<uint64_t>(mean == 0 ? 0 : random_.exponential(mean))};
+    const Span more = mean == 0 ? Span{} : cut_to_picoseconds(random_.exponential(mean), "rule.jitter");
     return take(op, "rule.jitter", more);
   }
   Charge stretch_wire(Operation& op, uint32_t bytes) { return stretch(op, time_on_wire(parameters_, bytes)); }

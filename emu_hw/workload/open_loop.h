@@ -17,7 +17,7 @@ class PoissonArrivals {
       : mean_ps_(1e6 / p.offered_rate), random_(p.seed, "program", "arrivals") {}
 
   // Between an issue and the next one.
-  Span gap() { return cut_to_nanoseconds({static_cast<uint64_t>(random_.exponential(mean_ps_))}); }
+  Span gap() { return cut_to_nanoseconds(cut_to_picoseconds(random_.exponential(mean_ps_), "the next arrival")); }
 
  private:
   const double mean_ps_;

@@ -98,6 +98,8 @@ TEST(Bottleneck, says_what_it_has_not) {
   p.in_flight = 1;
   p.bottleneck_sample = whole_nanoseconds(6'000'000);
   EXPECT_EQ(refusal("roce", p), "bottleneck_sample: give a time up to bottleneck_time, and not 0");
+  p.bottleneck_sample = picoseconds(1);
+  EXPECT_EQ(refusal("roce", p), "bottleneck_sample: give at least bottleneck_time / 1000000");
 }
 
 }  // namespace

@@ -149,6 +149,9 @@ TEST(Controller, says_what_it_has_not) {
   p.operations = 3;
   EXPECT_EQ(run_controller({"window", "packets", p}).invalid,
             "no sample was taken; give more operations, or a smaller window_sample");
+  p.window_add = 600'000;
+  EXPECT_EQ(refusal({"window", "round_trips", p}),
+            "the window grows beyond 1000000 packets; give a smaller window_add");
 }
 
 }  // namespace

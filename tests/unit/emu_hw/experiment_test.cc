@@ -107,6 +107,7 @@ TEST_F(ExperimentFile, says_what_is_wrong) {
             " expected.urma: give finite numbers, and nan where none is published");
   EXPECT_EQ(error_of(with("[\"urma\"]", "[\"urma\", \"urma\"]")),
             " stacks: has a name twice; name a series and its stack by [series.NAME]");
+  EXPECT_EQ(error_of("model = \"state\"\n" + kGood), " workload: the model state has none; leave it out");
   for (const char* id : {"", "../one", "a b", "<b>", "-one"})
     EXPECT_EQ(error_of(with("\"one\"", '"' + std::string(id) + '"')),
               " id: give letters and digits, and - . _ behind the first one");
@@ -188,9 +189,12 @@ TEST_F(ExperimentFile, runs_with_other_values) {
   EXPECT_NE(refusal(read(with("bulk_read", "chess")), 64).find("workload: there is no \"chess\""), std::string::npos);
   EXPECT_NE(refusal(read(with("mean_ns", "mean")), 64).find("measure: this point has no mean; it has max_ns, mean_ns"),
             std::string::npos);
+  EXPECT_EQ(refusal(e, 64, {{"rto_min", "0"}}), path() + ": rto_min: give at least 1 ns");
+  EXPECT_EQ(refusal(e, 64, {{"rto_max", "1"}}), path() + ": rto_max: is less than rto_min; give at least as much");
   Experiment irma = e;
   irma.series[0].stack = "irma";
-  EXPECT_EQ(refusal(irma, 64), path() + ": there is no stack or profile irma of two_node");
+  EXPECT_EQ(refusal(irma, 64), path() + ": stacks: there is no stack or profile irma of two_node; `ub_emu profiles` "
+                                        "lists profiles, with their stacks");
 }
 
 // Of the profile, of the experiment, of the series: the later ones win.
@@ -230,6 +234,14 @@ TEST_F(ExperimentFile, what_cannot_be_done_has_no_result) {
   const PointResult result = run_point(e, e.series[0], 64, {{"in_flight", "4"}});
   EXPECT_EQ(result.invalid, "SEND 0 of node 1: a swap device has loads and stores alone");
   EXPECT_TRUE(result.values.empty());
+  e.series[0].stack = "urma";
+  EXPECT_EQ(run_point(e, e.series[0], 64, {{"offered_rate", "1e-20"}, {"runtime_cap", "off"}}).invalid,
+            "the next arrival: later than the 213 days of virtual time; is a delay mistaken?");
+  e.workload = "lock";
+  EXPECT_EQ(refusal(e, 64, {{"operations", "1000000"}, {"active_connections", "100000"}}),
+            path() + ": operations, active_connections: a lock takes operations * active_connections attempts; give "
+                     "10000000 at most");
+  e.series[0].stack = "swap";
   e.workload = "scan";
   EXPECT_EQ(run_point(e, e.series[0], 64, {{"prefetch_window", "256"}, {"runtime_cap", "off"}}).invalid, "");
   EXPECT_EQ(run_point(e, e.series[0], 64, {{"prefetch_window", "257"}}).invalid,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -257,6 +258,15 @@ TEST(Span, so_many_times_is_an_error_beyond_the_end_of_time) {
   EXPECT_EQ((picoseconds(0) * UINT64_MAX).ps, 0u);
 }
 
+TEST(Span, that_is_longer_than_virtual_time_is_an_error) {
+  EXPECT_EQ((picoseconds(UINT64_MAX - 1) + picoseconds(1)).ps, UINT64_MAX);
+  EXPECT_THROW(picoseconds(UINT64_MAX) + picoseconds(1), TimeOverflow);
+  EXPECT_THROW(picoseconds(UINT64_MAX / 2) * 3, TimeOverflow);
+  EXPECT_EQ(cut_to_picoseconds(1.9, "a gap").ps, 1u);
+  for (const double ps : {0x1p64, 1e300, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THROW(cut_to_picoseconds(ps, "a gap"), TimeOverflow);
+}
+
 TEST(Kernel, a_deadlock_names_who_waits_for_what_and_who_has_it) {
   World world;
   WaitList engine(world.kernel, "the engine of node 0");
@@ -345,6 +355,27 @@ TEST(Kernel, a_round_of_deadlines_without_progress_is_a_deadlock) {
   world.kernel.note_progress();
   world.kernel.run();
   EXPECT_EQ(world.kernel.open_operations(), 0u);
+}
+
+// As that of a Core whose timeout is 0.
+TEST(Kernel, a_deadline_that_is_never_later_is_an_error_and_no_hang) {
+  struct Standing : Deadline {
+    explicit Standing(Kernel& k) : Deadline(&come), kernel(k) { kernel.set_deadline(*this, {10}); }
+    static void come(Event* event) {
+      auto* self = static_cast<Standing*>(event);
+      self->kernel.set_deadline(*self, self->kernel.now());
+    }
+    Kernel& kernel;
+  };
+  World world;
+  const Standing standing(world.kernel);
+  spawn(world.kernel, step(world, "later", {25}));
+  try {
+    world.kernel.run();
+    FAIL();
+  } catch (const Deadlock& error) {
+    EXPECT_EQ(std::string(error.what()).find("time stands still at 10 ps"), 0u) << error.what();
+  }
 }
 
 // ---- randomness ---------------------------------------------------------------------------------------------------

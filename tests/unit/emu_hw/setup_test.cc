@@ -51,6 +51,9 @@ TEST(Setup, says_what_it_cannot_do) {
   EXPECT_EQ(refusal_of("setup", "dma"), "there is no stack dma that is set up; there are ub, roce");
   EXPECT_EQ(refusal_of("setup", "ub", {{"setup_poll", "0"}}),
             "setup_poll = 0: whoever never waits sees nothing; give at least 0.001 ns");
+  EXPECT_EQ(refusal_of("setup", "roce", {{"active_connections", "100000"}}),
+            "active_connections, remote_hosts: 10000000000 objects are too many to set up each; give numbers that make "
+            "up to 10000000, or choose the model setup_formula");
 }
 
 }  // namespace

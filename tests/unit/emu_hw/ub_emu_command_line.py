@@ -96,6 +96,16 @@ def check_that_no_part_is_left(program):
     check(sorted(os.listdir(program.directory)) == before, f"there is more than {before}")
 
 
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (60 << 20, 60 << 20))
+
+
+def check_that_a_lack_of_memory_is_said(program):
+    done = program.run("all", preexec_fn=limit_memory)
+    check("more memory than there is" in done.stdout or "not enough memory" in done.stderr,
+          f"little memory: code {done.returncode}, {done.stdout!r} {done.stderr!r}")
+
+
 def check_doctor(program):
     check("a point of one in a process of its own" in program.run("doctor").stdout, "doctor runs no point")
 
@@ -107,6 +117,7 @@ def main():
             check_refused(program, options, message)
         check_that_output_is_not_lost(program)
         check_that_no_part_is_left(program)
+        check_that_a_lack_of_memory_is_said(program)
         check_doctor(program)
     print("ok")
 
