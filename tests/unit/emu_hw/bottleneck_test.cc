@@ -59,7 +59,8 @@ TEST(Bottleneck, a_marked_flow_falls_below_the_rate_of_the_line) {
   Parameters p = flows(CongestionControl::kDcqcn);
   p.remote_jetties = 1;
   p.dcqcn_gain_shift = 4;
-  const auto& points = run(p).curves[0].points;
+  const PointResult result = run(p);
+  const auto& points = result.curves[0].points;
   const auto least = std::min_element(points.begin() + 1, points.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
   EXPECT_LT(least->second, 60);
