@@ -5,6 +5,7 @@
 #include <map>
 
 #include "emu_hw/experiment/experiment.h"
+#include "emu_hw/experiment/figure_name.h"
 #include "emu_hw/experiment/run_point.h"
 
 namespace ub::emu {
@@ -16,14 +17,6 @@ bool is_letter_or_digit(char each) { return std::isalnum(static_cast<unsigned ch
 bool is_id(const std::string& id) {
   const auto is_allowed = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; };
   return !id.empty() && is_letter_or_digit(id.front()) && std::all_of(id.begin(), id.end(), is_allowed);
-}
-
-// The same for those whose figures would have the same name.
-std::string name_of_figure(const std::string& id) {
-  std::string name;
-  for (const char each : id)
-    name += is_letter_or_digit(each) ? static_cast<char>(std::tolower(static_cast<unsigned char>(each))) : '-';
-  return name;
 }
 
 template <class List>
@@ -104,10 +97,8 @@ class Reader {
     if (e.series.empty()) file_.fail("stacks", "name at least one");
     for (const char* key : {"series", "expected"}) expect_known(e, key);
     for (const Series& series : e.series) {
-      const std::string key = "series." + series.name + ".beside";
       if (!series.beside.empty() && !has(e, series.beside))
-        file_.fail(key, "there is no " + series.beside + " among `stacks`");
-      if (series.beside == series.name) file_.fail(key, "name another series");
+        file_.fail("series." + series.name + ".beside", "there is no " + series.beside + " among `stacks`");
     }
   }
   Series series_of(const Experiment& e, const std::string& name, const Settings& common_set) const {
@@ -195,7 +186,7 @@ std::vector<Experiment> read_experiments(const std::string& directory, const Pro
   std::map<std::string, const std::string> paths;  // by what would be the same figure
   for (const std::filesystem::path& path : toml_files_of(directory)) {
     all.push_back(read_experiment(path, profiles));
-    const auto [other, is_new] = paths.emplace(name_of_figure(all.back().id), path);
+    const auto [other, is_new] = paths.emplace(figure_name_of(all.back().id), path);
     if (!is_new)
       throw BadFile(path.string() + ": id: " + other->second +
                     " has the same, but for capitals and - . _; give another one");

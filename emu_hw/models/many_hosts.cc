@@ -36,7 +36,8 @@ Stack& ManyHosts::add_stack(uint32_t number, const std::string& name, const std:
     hosts.push_back(&host(peer));
   }
   stacks_.push_back(make_stack(name, parameters_, host(number), hosts));
-  if (stacks_.back() == nullptr) throw BadPoint("stacks: there is no stack or profile " + name +
+  if (stacks_.back() == nullptr)
+    throw BadPoint("stacks: there is no stack or profile " + name +
                    " of many hosts; `ub_emu profiles` lists profiles, with their stacks");
   return *stacks_.back();
 }

@@ -57,7 +57,8 @@ PointResult run_two_node(const Point& point) {
   EmulatedHost here(kernel, p, kTwoNode, 1), there(kernel, p, kTwoNode, 2);
   Node::join(here.node, there.node, link_config(p));
   const std::unique_ptr<Stack> stack = make_stack(point.stack, p, here, there);
-  if (stack == nullptr) throw BadPoint("stacks: there is no stack or profile " + point.stack +
+  if (stack == nullptr)
+    throw BadPoint("stacks: there is no stack or profile " + point.stack +
                    " of two_node; `ub_emu profiles` lists profiles, with their stacks");
   const std::unique_ptr<Workload> workload = make_workload(point.workload, p, has_loads(point.stack));
   if (workload == nullptr)

@@ -2,30 +2,17 @@
 #include "emu_hw/report/figure.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 
 #include "emu_hw/experiment/comparison.h"
+#include "emu_hw/experiment/figure_name.h"
 #include "emu_hw/report/chart.h"
 #include "emu_hw/report/number_text.h"
 #include "emu_hw/report/palette.h"
 
 namespace ub::emu {
 namespace {
-
-// Letters and digits of a name, for a file.
-std::string file_name_of(const std::string& text) {
-  std::string name;
-  for (const char each : text) {
-    const bool is_kept = std::isalnum(static_cast<unsigned char>(each)) != 0;
-    if (is_kept)
-      name += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
-    else if (!name.empty() && name.back() != '-')
-      name += '-';
-  }
-  return name;
-}
 
 // What is before the first dash of a name.
 std::string beginning_of(const std::string& name) { return name.substr(0, name.find('-')); }
@@ -136,11 +123,11 @@ void add_curves(const Experiment& e, const ExperimentResult& result, std::map<st
 std::vector<Figure> figures_of(const Experiment& e, const ExperimentResult& result) {
   std::vector<Figure> figures;
   if (!e.not_reproducible.empty()) return figures;
-  figures.push_back({file_name_of(e.id), drawn(chart_of(e, result))});
+  figures.push_back({figure_name_of(e.id), drawn(chart_of(e, result))});
   std::map<std::string, Chart> charts;
   add_curves(e, result, charts);
   for (const auto& [name, chart] : charts)
-    if (!chart.series.empty()) figures.push_back({file_name_of(e.id + " " + name), drawn_as_curves(chart)});
+    if (!chart.series.empty()) figures.push_back({figure_name_of(e.id + " " + name), drawn_as_curves(chart)});
   return figures;
 }
 

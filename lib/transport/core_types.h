@@ -110,6 +110,7 @@ struct CoreConfig {
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
+  uint8_t questions_until_calm = 32;  // until few packets ask for acknowledgements (tp/transmit_state.h); tests vary it
   uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
   bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on

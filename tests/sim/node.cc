@@ -42,6 +42,7 @@ void Node::configure() {
   config_.fast_retransmit = o.fast_retransmit;
   config_.go_back_n = o.go_back_n != 0 && world_.rng.chance(o.go_back_n);
   config_.loss_window = o.loss_window;
+  config_.questions_until_calm = static_cast<uint8_t>(o.questions_until_calm);
   config_.segment_bytes = o.segment_bytes;
   config_.compact_repeats = o.compact_repeats;
   config_.compact_answers = o.compact_answers;

@@ -287,7 +287,14 @@ void draw_overtaking(Prng& rng, double share, Options& o) {
   o.net.reorder_wait_ns = pick<uint64_t>(rng, {5000, 50'000});
 }
 
-// From a source of its own, so that seeds draw the rest as if there were no apertures.
+// Short runs would hardly ever see a channel that is calm as late as usual. From a source of its own, so that seeds
+// draw the rest as if there were no such thing.
+uint32_t draw_calm(uint64_t seed) {
+  Prng rng(seed ^ 0xca1b);
+  return pick<uint32_t>(rng, {1, 1, 4, 32});
+}
+
+// The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
   ApertureOptions a;
@@ -403,6 +410,7 @@ Options Options::draw(uint64_t seed) {
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
+  o.core.questions_until_calm = draw_calm(o.seed);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -490,6 +498,7 @@ std::string Options::text() const {
   LINE(net.reorder_wait_ns);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
+  LINE(core.questions_until_calm);
   LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);
   LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);

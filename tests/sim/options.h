@@ -52,6 +52,7 @@ struct CoreOptions {
   uint32_t kept_small_packets = 256;
   uint64_t keepalive_ns = 10'000'000'000;
   uint32_t first_psn = UINT32_MAX;
+  uint32_t questions_until_calm = 32;
   uint32_t segment_bytes = 64 * 1024;
   uint32_t compact_repeats = 64;
   bool compact_answers = true;  // to requests of ROL by CTP

@@ -132,6 +132,9 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
   if (ch.rol) look_at_rol(s, ch);
   if (ch.compact) return look_at_compact(s, ch);
+  const bool calm = ch.asks_soon && ch.calm == s.config.questions_until_calm;
+  reach(ReachedState::kCalm, calm && ch.outstanding() != 0);
+  reach(ReachedState::kCalmLost, calm && waits_to_go_again(s, ch));
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that the algorithms go by. What stands here is what their papers say.
+// The numbers that the algorithms go by. Those of DCQCN are its paper's (dcqcn.h), the others our choice.
 #pragma once
 
 #include <cstdint>

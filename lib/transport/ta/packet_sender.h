@@ -220,7 +220,7 @@ class PacketSender {
     rtp.padding = padding;
     rtp.psn = psn;
     rtp.tpmsn = m.tpmsn;
-    rtp.ack_req = tp::asks_for_ack(ch, again);
+    rtp.ack_req = tp::asks_for_ack(s_, ch, again);
 
     size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + padding +
                   wire::kIcrcSize;

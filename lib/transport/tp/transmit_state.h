@@ -36,18 +36,18 @@ constexpr uint32_t kPacketsPerQuestion = 32;
 // way.
 constexpr uint32_t kFewPackets = 4;
 
-// A channel is calm after so many times kPacketsPerQuestion packets of which none went again. A packet that goes again
-// takes it some way back, for it may have been late and not lost.
-constexpr uint8_t kQuestionsUntilCalm = 32, kQuestionsBack = 4;
+// A channel is calm after CoreConfig::questions_until_calm times kPacketsPerQuestion packets of which none went again.
+// A packet that goes again takes it some way back, for it may have been late and not lost.
+constexpr uint8_t kQuestionsBack = 4;
 // Where round trips are longer, a peer that is not asked would send many acknowledgements by themselves, because it
 // delays them by kAckDelay, and not with the answer to a later packet.
 constexpr Duration kRoundTripOfCalm = microseconds(25);
 
 // A new packet is one of those that always ask.
-inline void note_question(Channel& ch) {
+inline void note_question(const State& s, Channel& ch) {
   if (ch.round_trip.smoothed > kRoundTripOfCalm) {
     ch.calm = 0;
-  } else if (ch.calm < kQuestionsUntilCalm) {
+  } else if (ch.calm < s.config.questions_until_calm) {
     ++ch.calm;
   }
 }
@@ -56,16 +56,16 @@ inline void note_question(Channel& ch) {
 // of the window or less to the packets behind it. If losses are to be noticed soon, so does each 32nd one, by which the
 // round trip is measured, and, unless the channel is calm, so do the first packets of a flight. All of a short flight
 // are such, which costs as many acknowledgements.
-inline bool asks_for_ack(Channel& ch, bool again) {
+inline bool asks_for_ack(const State& s, Channel& ch, bool again) {
   if (again) return true;
   bool asks = 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
   if (!ch.asks_soon) return asks;
   const Psn psn = next_new_psn(ch);
   if (psn.value() % kPacketsPerQuestion == 0) {
-    note_question(ch);
+    note_question(s, ch);
     asks = true;
   }
-  asks |= numbered(ch) < kFewPackets && ch.calm < kQuestionsUntilCalm;
+  asks |= numbered(ch) < kFewPackets && ch.calm < s.config.questions_until_calm;
   if (asks) ch.asked = psn;
   return asks;
 }

@@ -212,6 +212,7 @@ TEST(Dcqcn, goes_by_the_constants_that_it_is_given) {
   constants.dcqcn.bytes_per_step = 1000;
   constants.dcqcn.least_kbytes_per_second = 300'000;
   constants.dcqcn.add_kbytes_per_second = 7'000;
+  constants.dcqcn.add_much_kbytes_per_second = 9'000;
   Rate s;
   s.path.constants = &constants;
   s.mark();
@@ -228,6 +229,10 @@ TEST(Dcqcn, goes_by_the_constants_that_it_is_given) {
   EXPECT_EQ(s.target(), target);
   s.send({}, 1000);
   EXPECT_EQ(s.target(), target + 7'000);
+  s.tick(s.v.timer_at);
+  EXPECT_EQ(s.target(), target + 14'000);
+  s.tick(s.v.timer_at);
+  EXPECT_EQ(s.target(), target + 23'000) << "both time and bytes have made more than one step";
 }
 
 TEST(Notification, pauses_as_long_as_it_is_told) {

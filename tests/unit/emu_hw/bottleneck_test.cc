@@ -6,6 +6,7 @@
 #include <string>
 
 #include "emu_hw/models/model.h"
+#include "emu_hw/node/core_config.h"
 
 namespace ub::emu {
 namespace {
@@ -64,6 +65,31 @@ TEST(Bottleneck, a_marked_flow_falls_below_the_rate_of_the_line) {
   const auto least = std::min_element(points.begin() + 1, points.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
   EXPECT_LT(least->second, 60);
+}
+
+TEST(Bottleneck, constants_of_a_core_are_those_of_the_parameters) {
+  Parameters p;
+  p.dcqcn_gain_shift = 3;
+  p.dcqcn_fast_steps = 4;
+  p.dcqcn_step_bytes = 5;
+  p.dcqcn_step = whole_nanoseconds(6);
+  p.dcqcn_least = 7;
+  p.dcqcn_add = 8;
+  p.dcqcn_add_much = 9;
+  p.dcqcn_pause = whole_nanoseconds(10);
+  p.loss_window_initial = 11;
+  p.loss_window_least = 12;
+  const cc::Constants constants = core_config(p, 1).congestion;
+  EXPECT_EQ(constants.dcqcn.gain_shift, 3);
+  EXPECT_EQ(constants.dcqcn.fast_steps, 4);
+  EXPECT_EQ(constants.dcqcn.bytes_per_step, 5u);
+  EXPECT_EQ(constants.dcqcn.step, nanoseconds(6));
+  EXPECT_EQ(constants.dcqcn.least_kbytes_per_second, 7u * 125);
+  EXPECT_EQ(constants.dcqcn.add_kbytes_per_second, 8u * 125);
+  EXPECT_EQ(constants.dcqcn.add_much_kbytes_per_second, 9u * 125);
+  EXPECT_EQ(constants.dcqcn.notification_pause, nanoseconds(10));
+  EXPECT_EQ(constants.loss_window.initial_packets, 11);
+  EXPECT_EQ(constants.loss_window.least_packets, 12);
 }
 
 TEST(Bottleneck, constants_of_dcqcn_are_obeyed) {

@@ -163,14 +163,16 @@ TEST_F(ExperimentFile, says_what_is_wrong_with_a_parameter) {
 
 TEST_F(ExperimentFile, has_a_name_of_its_own) {
   const std::string other = std::string(directory_) + "/two.toml";
-  std::ofstream(path()) << kGood;
-  std::ofstream(other) << with("\"one\"", "\"ONE\"");
-  try {
-    read_experiments(directory_, profiles);
-    ADD_FAILURE() << "two of one name";
-  } catch (const BadFile& error) {
-    EXPECT_EQ(error.what(),
-              other + ": id: " + path() + " has the same, but for capitals and - . _; give another one");
+  for (const auto& [id, same] : {std::pair{"one", "ONE"}, {"o-ne", "o.-ne"}}) {
+    std::ofstream(path()) << with("\"one\"", '"' + std::string(id) + '"');
+    std::ofstream(other) << with("\"one\"", '"' + std::string(same) + '"');
+    try {
+      read_experiments(directory_, profiles);
+      ADD_FAILURE() << "two of one name: " << same;
+    } catch (const BadFile& error) {
+      EXPECT_EQ(error.what(),
+                other + ": id: " + path() + " has the same, but for capitals and - . _; give another one");
+    }
   }
   std::remove(other.c_str());
   EXPECT_EQ(read_experiments(directory_, profiles).size(), 1u);

@@ -161,9 +161,13 @@ TEST(IdSpace, with_many_blocks__what_rested_longest_is_given_out_again) {
   std::set<uint32_t> seen;
   for (uint32_t n = 0; n < 16 * wire::kIdsOfBlock - 2; ++n) {
     const uint32_t id = state.take();
+    const uint32_t token = allocate_token_id(*state.s);
     ASSERT_NE(id, next) << "it rested shortest, and comes last";
     ASSERT_TRUE(seen.insert(id).second);
+    ASSERT_NE(token, 0u);
+    ASSERT_NE(token, kept_token);
     release_id(*state.s, id);
+    release_token_id(*state.s, token);
   }
   EXPECT_EQ(state.take(), next);
 }

@@ -289,20 +289,20 @@ TEST(Window, acknowledgements_are_demanded_when_three_quarters_are_used) {
   Sender s(100);
   s.ch().send_window = 128;
   s.send_one_by_one(94);
-  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  EXPECT_FALSE(asks_for_ack(*s.s, s.ch(), false));
   s.send();
-  EXPECT_TRUE(asks_for_ack(s.ch(), false)) << "with this one 96 of 128 are in flight";
+  EXPECT_TRUE(asks_for_ack(*s.s, s.ch(), false)) << "with this one 96 of 128 are in flight";
   s.ack(194);
-  EXPECT_FALSE(asks_for_ack(s.ch(), false));
-  EXPECT_TRUE(asks_for_ack(s.ch(), true));
+  EXPECT_FALSE(asks_for_ack(*s.s, s.ch(), false));
+  EXPECT_TRUE(asks_for_ack(*s.s, s.ch(), true));
 }
 
 TEST(Window, the_smallest_one_demands_an_acknowledgement_before_it_closes) {
   Sender s(100);
   s.ch().send_window = 2;
-  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  EXPECT_FALSE(asks_for_ack(*s.s, s.ch(), false));
   s.send();
-  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+  EXPECT_TRUE(asks_for_ack(*s.s, s.ch(), false));
 }
 
 // What is acknowledged makes the congestion window grow; on a lossless link nobody counts.

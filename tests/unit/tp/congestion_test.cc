@@ -69,6 +69,17 @@ TEST(ChannelFlow, losses_do_nothing_where_the_configuration_says_so) {
   EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, false), cc::Algorithm::kDcqcn) << "agreed on";
 }
 
+TEST(ChannelFlow, algorithms_go_by_the_constants_of_the_configuration) {
+  CoreConfig config = small_tables();
+  config.congestion.loss_window = {.initial_packets = 7, .least_packets = 3};
+  Sender s(100, config);
+  s.govern(cc::Algorithm::kLossWindow);
+  EXPECT_EQ(s.ch().send_window, 7u);
+  s.send(7);
+  s.timeout();
+  EXPECT_EQ(s.ch().send_window, 3u);
+}
+
 TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_governs) {
   Listening s;
   EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kListener);

@@ -377,7 +377,7 @@ TEST(HeldPacket, what_waits_counts_where_a_window_asks_for_acknowledgements) {
   TxMessage& m = s.send(1, false);
   s.ch().send_window = 8;
   for (int i = 0; i < 4; ++i) s.hold_new(m);
-  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+  EXPECT_TRUE(asks_for_ack(*s.s, s.ch(), false));
 }
 
 TEST(HeldPacket, while_one_waits_nobody_is_asked_whether_he_lives) {

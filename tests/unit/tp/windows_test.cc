@@ -106,16 +106,16 @@ TEST(AsksForAck, the_first_four_of_a_flight_and_each_32nd_one_where_packets_may_
   Lossy s(101);
   std::vector<uint32_t> asking;
   for (int i = 0; i < 40; ++i) {
-    if (asks_for_ack(s.ch(), false)) asking.push_back(s.ch().next_psn.value());
+    if (asks_for_ack(*s.s, s.ch(), false)) asking.push_back(s.ch().next_psn.value());
     s.send();
   }
   EXPECT_EQ(asking, (std::vector<uint32_t>{101, 102, 103, 104, 128}));
   s.ch().asks_soon = false;
   s.ack(140);
-  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  EXPECT_FALSE(asks_for_ack(*s.s, s.ch(), false));
 }
 
-constexpr uint32_t kPacketsUntilCalm = kQuestionsUntilCalm * kPacketsPerQuestion;
+constexpr uint32_t kPacketsUntilCalm = CoreConfig{}.questions_until_calm * kPacketsPerQuestion;
 
 // Sends packets of a short round trip, each one when the one before it has arrived; the PSNs of those that asked.
 Psns send_in_turn(Lossy& s, uint32_t packets, Duration round_trip = kRoundTripOfCalm) {
@@ -123,7 +123,7 @@ Psns send_in_turn(Lossy& s, uint32_t packets, Duration round_trip = kRoundTripOf
   Psns asking;
   for (uint32_t i = 0; i < packets; ++i) {
     const Psn psn = s.ch().next_psn;
-    if (asks_for_ack(s.ch(), false)) asking.push_back(psn.value());
+    if (asks_for_ack(*s.s, s.ch(), false)) asking.push_back(psn.value());
     s.send();
     s.ch().timing = false;  // the round trip stays what it is said to be
     s.ack(psn.value());
@@ -139,7 +139,7 @@ TEST(AsksForAck, each_32nd_one_alone_after_many_packets_of_which_none_went_again
 
 // The newest packet is sent, is not acknowledged, and goes again.
 void repeat_one(Lossy& s) {
-  asks_for_ack(s.ch(), false);
+  asks_for_ack(*s.s, s.ch(), false);
   s.send();
   for (int i = 0; i < 2 && s.ch().recovery == 0; ++i) s.timer();
   const uint32_t psn = s.ch().next_psn.value() - 1;
@@ -177,7 +177,7 @@ TEST(AsksForAck, a_calm_channel_asks_near_the_end_of_its_window_too) {
   send_in_turn(s, kPacketsUntilCalm);
   s.ch().send_window = 4;
   s.send_one_by_one(2);
-  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+  EXPECT_TRUE(asks_for_ack(*s.s, s.ch(), false));
 }
 
 TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
@@ -204,7 +204,7 @@ TEST(AsksForAck, packets_beyond_the_reach_of_a_bitmap_measure_nothing) {
 TEST(AsksForAck, the_newest_packet_that_did_is_known) {
   Lossy s(101);
   for (int i = 0; i < 40; ++i) {
-    asks_for_ack(s.ch(), false);
+    asks_for_ack(*s.s, s.ch(), false);
     s.send();
   }
   EXPECT_EQ(s.ch().asked, Psn(128)) << "those behind it did not";
