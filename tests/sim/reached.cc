@@ -134,7 +134,9 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   if (ch.compact) return look_at_compact(s, ch);
   const bool calm = ch.asks_soon && ch.calm == s.config.questions_until_calm;
   reach(ReachedState::kCalm, calm && ch.outstanding() != 0);
-  reach(ReachedState::kCalmLost, calm && waits_to_go_again(s, ch));
+  reach(ReachedState::kCalmLost, t.calm && ch.retransmits != t.retransmits);
+  t.calm = calm;
+  t.retransmits = ch.retransmits;
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);

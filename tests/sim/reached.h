@@ -45,6 +45,8 @@ class Reached {
   // A stretch of time in which something was in flight, and in which one recovery block was in use.
   struct Track {
     uint32_t id = 0;  // TPN or number of the queue pair
+    bool calm = false;         // at the last look
+    uint64_t retransmits = 0;  // the same
     bool busy = false, recovering = false;
     Psn busy_since, recovering_since;
     bool gathered = false;  // within the last window of packets
