@@ -35,6 +35,8 @@ REFUSED = (  # options, and the message
     (["all", "--shard", "1/2"], "--shard: name a file for its results, too"),
     (["--set", "link_dely=1", "list"], "--set link_dely: there is no parameter of that name"),
     (["--set", "link_delay=-1", "list"], "--set link_delay = -1: give a number from 0 to"),
+    (["--set", "payload=8", "all"], "sweeps"),
+    (["run", "one", "-o", "one.toml/results.json"], "one.toml/results.json: Not a directory"),
     (["--experiments", "none", "list"], '"none": No such file or directory; name the directory by --experiments'),
     (["--profiles", "", "list"], '"": No such file or directory; name the directory by --experiments or --profiles'),
     (["all", "--results", "."], ".: Is a directory"),

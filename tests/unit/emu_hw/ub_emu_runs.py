@@ -98,25 +98,6 @@ def check_interrupted(ub_emu, directory):
     check(not os.path.exists(f"/proc/{worker}"), "a worker process is left after Ctrl-C")
 
 
-def check_refused(said, *command):
-    """Before anything runs."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
-    check(done.returncode == 2, f"{command}: code {done.returncode}")
-    check(said in done.stderr, f"{command}: {done.stderr}")
-    check("million events" not in done.stderr, f"{command}: has run before it said what is wrong")
-
-
-def check_refusals(ub_emu, directory):
-    file = os.path.join(directory, "file")
-    with open(file, "w", encoding="utf-8"):
-        pass
-    check_refused("subcommand", ub_emu)
-    check_refused("--sett", ub_emu, "--sett", "link_delay=3", "run", "T4")
-    check_refused("sweeps", ub_emu, "--set", "link_delay=3", "all")
-    check_refused(file, ub_emu, "run", "T4", "-o", os.path.join(file, "results.json"))
-    check_refused(file, ub_emu, "report", "-o", file)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("ub_emu")
@@ -124,7 +105,6 @@ def main():
     arguments = parser.parse_args()
     ub_emu = os.path.abspath(arguments.ub_emu)
     with tempfile.TemporaryDirectory() as directory:
-        check_refusals(ub_emu, directory)
         check_same_bytes(ub_emu, directory, ["all"] if arguments.all else ["run", *SOME])
         check_shards(ub_emu, directory)
         check_killed(ub_emu, os.path.join(directory, "long"))
