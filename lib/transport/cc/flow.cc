@@ -22,7 +22,7 @@ void with_member(Flow& f, Fn fn) {
   }
 }
 
-#define UB_CC_FITS(Type, name) static_assert(std::is_trivially_copyable_v<Type> && sizeof(Type) <= 16);
+#define UB_CC_FITS(Type, name) static_assert(std::is_trivially_copyable_v<Type> && sizeof(Type) <= 24);
 UB_CC_MEMBERS(UB_CC_FITS)
 #undef UB_CC_FITS
 

@@ -9,11 +9,14 @@
 // `algorithm`, hears_packets() and Verdict::send_times. Thread: the owner of the Core.
 #pragma once
 
+#include "lib/transport/cc/caqm.h"
 #include "lib/transport/cc/dcqcn.h"
+#include "lib/transport/cc/ldcp.h"
 #include "lib/transport/cc/listener.h"
 #include "lib/transport/cc/loss_window.h"
 #include "lib/transport/cc/send_times.h"
 #include "lib/transport/cc/signals.h"
+#include "lib/transport/cc/swift.h"
 
 namespace ub::cc {
 
@@ -21,7 +24,10 @@ namespace ub::cc {
 #define UB_CC_MEMBERS(X)     \
   X(Listener, listener)      \
   X(LossWindow, loss_window) \
-  X(Dcqcn, dcqcn)
+  X(Dcqcn, dcqcn)            \
+  X(Caqm, caqm)              \
+  X(Ldcp, ldcp)              \
+  X(Swift, swift)
 
 #define UB_CC_NUMBER(Type, name) k##Type,
 enum class Algorithm : uint8_t { kNone, UB_CC_MEMBERS(UB_CC_NUMBER) };
@@ -32,13 +38,13 @@ struct Flow : Verdict {
 
   Algorithm algorithm = Algorithm::kNone;
   union {
-    uint32_t nothing;
+    uint64_t nothing;
 #define UB_CC_STATE(Type, name) Type name;
     UB_CC_MEMBERS(UB_CC_STATE)
 #undef UB_CC_STATE
   };
 };
-static_assert(sizeof(Flow) == 40, "every channel and queue pair has one");
+static_assert(sizeof(Flow) == 48, "every channel and queue pair has one");
 
 /// `next`: the first PSN. A flow that wants round trips takes a block of `times`, which end() gives back.
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
