@@ -207,6 +207,62 @@ struct RoceKeys {
   bool dcqcn = false;
 };
 
+// Congestion control of channels of UB, and the numbers of its algorithms (lib/transport/cc/constants.h).
+struct CongestionKeys {
+  // What limits a channel where the network is shared; default none, losses alone.
+  std::string algorithm = "none";
+  // Rate of the line, Mbit/s; no flow of DCQCN gets more.
+  uint32_t line_rate = 100000;
+  // C-AQM: window of a new channel.
+  uint32_t caqm_initial_packets = 10;
+  // C-AQM, alpha: of a packet, in a round trip.
+  uint32_t caqm_increase = 50;
+  // C-AQM, beta: of a packet, for each mark.
+  uint32_t caqm_decrease = 50;
+  // C-AQM, theta: round trips until slow start.
+  uint32_t caqm_calm_round_trips = 10;
+  // LDCP: window of a new channel.
+  uint32_t ldcp_initial_packets = 10;
+  // LDCP: weight of the latest round trip is 1/2^this.
+  uint32_t ldcp_gain_shift = 4;
+  // Swift: window of a new channel.
+  uint32_t swift_initial_packets = 10;
+  // Swift: round trip that a large window aims at.
+  std::chrono::nanoseconds swift_base_target = std::chrono::microseconds(25);
+  // Swift: how much more a small window aims at.
+  std::chrono::nanoseconds swift_scaling = std::chrono::microseconds(25);
+  // Swift: windows up to this one have all of the scaling.
+  uint32_t swift_least_scaled = 1;
+  // Swift: windows from this one on have none.
+  uint32_t swift_most_scaled = 100;
+  // Swift: of a packet, in a round trip.
+  uint32_t swift_increase = 100;
+  // Swift, beta: of the excess over the target.
+  uint32_t swift_decrease = 80;
+  // Swift: the most that a window loses at once.
+  uint32_t swift_most_decrease = 50;
+  // DCQCN: weight of the latest news is 1/2^this.
+  uint32_t dcqcn_gain_shift = 8;
+  // DCQCN: steps half of the way back.
+  uint32_t dcqcn_fast_steps = 5;
+  // DCQCN: bytes for a step.
+  uint32_t dcqcn_step_bytes = 10000000;
+  // DCQCN: time for a step.
+  std::chrono::nanoseconds dcqcn_step = std::chrono::microseconds(55);
+  // DCQCN: least rate, Mbit/s.
+  uint32_t dcqcn_least_rate = 10;
+  // DCQCN: what a step adds, Mbit/s.
+  uint32_t dcqcn_add = 40;
+  // DCQCN: what a late step adds, Mbit/s.
+  uint32_t dcqcn_add_much = 400;
+  // DCQCN: least time between notifications.
+  std::chrono::nanoseconds dcqcn_pause = std::chrono::microseconds(50);
+  // Window by losses: of a new channel.
+  uint32_t loss_initial_packets = 32;
+  // Window by losses: what a timeout leaves.
+  uint32_t loss_least_packets = 2;
+};
+
 // Bounds of state; the max_ and _depth ones are also the capabilities that the device reports.
 struct LimitsConfig {
   // Jetties per instance, default 65536. Memory is taken when one is created; so for the next four.
@@ -280,6 +336,7 @@ struct Config {
   DpdkConfig dpdk;
   TransportConfig transport;
   RoceKeys roce;
+  CongestionKeys congestion;
   LimitsConfig limits;
   ProgressConfig progress;
   LogConfig log;

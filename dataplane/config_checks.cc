@@ -152,6 +152,8 @@ void check_together(const LoadedConfig& config, std::vector<std::string>* errors
   check_not_above(config, errors, "transport.rto_min", "transport.rto_max");
   check_not_above(config, errors, "transport.rto_max", "transport.channel_timeout");
   check_not_above(config, errors, "transport.setup_retry_min", "transport.channel_timeout");
+  check_not_above(config, errors, "congestion.swift_least_scaled", "congestion.swift_most_scaled");
+  check_not_above(config, errors, "congestion.loss_least_packets", "congestion.loss_initial_packets");
   check_not_above(config, errors, "progress.helper_backoff_min", "progress.helper_backoff_max");
 }
 

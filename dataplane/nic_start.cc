@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/congestion_settings.h"
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/nic.h"
 #include "lib/ipc/pause.h"
@@ -192,6 +193,7 @@ bool Nic::open_udp(const LoadedConfig& config, std::vector<ClaimSocket>* bound, 
   options.send_buffer_bytes = config.port.udp_sndbuf;
   options.receive_buffer_bytes = config.port.udp_rcvbuf;
   options.dscp = static_cast<uint8_t>(config.port.dscp);
+  options.receive_tos = reads_marks(config);
   return ports_.udp.open(options, error, taken, bound);
 }
 
@@ -289,6 +291,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.roce.window_packets = static_cast<uint16_t>(c.roce.window_packets);
   core.roce.ack_every_message = c.roce.ack_every_message;
   core.roce.dcqcn = c.roce.dcqcn;
+  set_congestion(c.congestion, &core);
   return core;
 }
 

@@ -38,6 +38,20 @@ constexpr int kSendFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >> 24 == 127; }
 
+// A control message that gives a packet a type of service of its own.
+struct TosControl {
+  alignas(cmsghdr) char bytes[CMSG_SPACE(sizeof(int))];
+
+  void set(bool v6, int tos) {
+    std::memset(bytes, 0, sizeof bytes);
+    auto* header = reinterpret_cast<cmsghdr*>(bytes);
+    header->cmsg_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    header->cmsg_type = v6 ? IPV6_TCLASS : IP_TOS;
+    header->cmsg_len = CMSG_LEN(sizeof tos);
+    std::memcpy(CMSG_DATA(header), &tos, sizeof tos);
+  }
+};
+
 }  // namespace
 
 // Transmit and receive slots lie in one mapping; the message headers point into it for good.
@@ -50,8 +64,10 @@ struct UdpPort::Buffers {
     iovec iov;
     SocketAddress to;
     socklen_t to_bytes;
+    uint8_t ecn;  // that of the frame; the socket's own is 0
   } tx_slot[kTxSlots];
   mmsghdr tx_message[kTxSlots];
+  TosControl tos[2][4];  // of IPv4 and IPv6, by ECN code point
 
   struct Rx {
     iovec iov;
@@ -89,7 +105,7 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
     *error = "UDP port: MTU " + std::to_string(options.mtu) + " is not 1024, 2048, 4096 or 8192 (port.mtu)";
     return false;
   }
-  receive_tos_ = options.receive_tos || options.ecn != 0;
+  receive_tos_ = options.receive_tos;
   mtu_ = options.mtu;
   if (mtu_ == 0) {
     mtu_ = 8192;
@@ -123,6 +139,7 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
     close();
     return false;
   }
+  for (int i = 0; i < 8; ++i) b.tos[i / 4][i % 4].set(i >= 4, tos_of(i % 4));
   b.tx = b.memory.data();
   b.rx = b.memory.data() + kTxSlots * slot_bytes_;
   for (size_t i = 0; i < kRxSlots; ++i) {
@@ -272,7 +289,7 @@ bool UdpPort::open_socket(Socket& s, uint16_t port, bool* taken, std::string* er
 
 bool UdpPort::set_options(Socket& s, std::string* error, bool rare) {
   int fd = s.fd.get();
-  int tos = (options_.dscp & 0x3f) << 2 | (options_.ecn & 3);
+  const int tos = tos_of(wire::kEcnNotCapable);
   int failed;
   if (s.v6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -336,6 +353,7 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
   uint16_t type = load_be16(frame + 12);
   if (type == wire::kEtherTypeIpv4 && bytes >= kHeadersV4 && load_u8(ip + 9) == IPPROTO_UDP) {
     headers = kHeadersV4;
+    tx.ecn = load_u8(ip + 1) & 3;
     source = wire::IpAddress::from_v4(load_be32(ip + 12));
     tx.to.v4.sin_family = AF_INET;
     std::memcpy(&tx.to.v4.sin_addr, ip + 16, 4);
@@ -343,6 +361,7 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
     tx.to_bytes = sizeof tx.to.v4;
   } else if (type == wire::kEtherTypeIpv6 && bytes >= kHeadersV6 && load_u8(ip + 6) == IPPROTO_UDP) {
     headers = kHeadersV6;
+    tx.ecn = load_u8(ip + 1) >> 4 & 3;
     std::memcpy(source.bytes.data(), ip + 8, 16);
     tx.to.v6 = {};
     tx.to.v6.sin6_family = AF_INET6;
@@ -391,7 +410,9 @@ void UdpPort::send_queue(Socket& s) {
   uint32_t count = s.queue_count, done = 0;
   if (count == 0) return;
   const ipc::NotCancelled guard;
-  for (uint32_t i = 0; i < count && count > 1; ++i) {
+  // One alone goes without a message header, which the kernel would have to fetch first, unless it has an ECN code point.
+  const auto goes_alone = [&](uint32_t at) { return count - at == 1 && b.tx_slot[s.queue[at]].ecn == 0; };
+  for (uint32_t i = 0; i < count && !goes_alone(0); ++i) {
     Buffers::Tx& tx = b.tx_slot[s.queue[i]];
     msghdr& m = b.tx_message[i].msg_hdr;
     m = {};
@@ -399,11 +420,13 @@ void UdpPort::send_queue(Socket& s) {
     m.msg_namelen = tx.to_bytes;
     m.msg_iov = &tx.iov;
     m.msg_iovlen = 1;
+    if (tx.ecn == 0) continue;
+    m.msg_control = b.tos[s.v6][tx.ecn].bytes;
+    m.msg_controllen = sizeof b.tos[s.v6][tx.ecn].bytes;
   }
   while (done < count) {
     int n;
-    if (count - done == 1) {
-      // Cheaper than a message header that the kernel has to fetch first.
+    if (goes_alone(done)) {
       const Buffers::Tx& tx = b.tx_slot[s.queue[done]];
       ssize_t sent =
           ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, kSendFlags, &tx.to.base, tx.to_bytes);

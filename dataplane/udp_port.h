@@ -50,9 +50,8 @@ struct UdpPortOptions {
   uint64_t send_buffer_bytes = 4U << 20;
   uint64_t receive_buffer_bytes = 4U << 20;
   uint8_t dscp = 0;
-  uint8_t ecn = 0;  // wire::kEcn..., of everything sent
-  // Report the TOS of received packets; else it reads 0. Implied by `ecn`. Costs 5 % of a round trip, so it
-  // is off until somebody reads congestion marks.
+  // Report the TOS of received packets; else it reads 0. Costs 5 % of a round trip, so it is off unless somebody
+  // reads congestion marks.
   bool receive_tos = false;
 };
 
@@ -150,6 +149,8 @@ class UdpPort {
   bool set_options(Socket&, std::string* error, bool rare = false);
   bool watch(Socket&);
   bool watch(Socket&, std::string* error);
+  // The byte of IP that has DSCP and ECN.
+  int tos_of(int ecn) const { return (options_.dscp & 0x3f) << 2 | ecn; }
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
   void send_queues();

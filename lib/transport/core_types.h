@@ -113,9 +113,8 @@ struct CoreConfig {
   uint8_t questions_until_calm = 32;  // until few packets ask for acknowledgements (tp/transmit_state.h); tests vary it
   uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
   bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
-  bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
+  cc::Control congestion_control = cc::Control::kNone;  // of channels; a peer with another one is refused
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
-  // Tests and emulations vary them; there are no configuration keys.
   cc::Constants congestion;
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
   // the state. No tool shows it, so there is no configuration key.

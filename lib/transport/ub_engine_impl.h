@@ -79,8 +79,8 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   if (rtp.opcode != wire::TpOpcode::kData) note_step<Host>(s_, Stage::kAckArrived, channel, rtp.psn.value());
   switch (rtp.opcode) {
     case wire::TpOpcode::kData:
-      if (net.met_congestion()) [[unlikely]]
-        tp::on_mark(s_, channel, s_.now, net.ecn());
+      if (net.ecn() != wire::kEcnNotCapable) [[unlikely]]
+        tp::on_ecn(s_, channel, s_.now, rtp.psn, net.ecn(), static_cast<uint32_t>(net.tp_size() + wire::kIcrcSize));
       return packet_receiver().on_data(channel, rtp, {rest, bytes});
     case wire::TpOpcode::kAck:
       return ta::on_ack(s_, channel, rtp);

@@ -28,7 +28,7 @@ Options options_of(const LinkSpec& link, const LoadSpec& load, uint64_t seed) {
   o.work.poll_batch = 100'000;
   o.work.sges = 1;
   o.work.starve = 1;
-  o.work.dcqcn = !link.loss_window;  // which hears of no congestion here, and heeds no loss
+  if (!link.loss_window) o.work.control = cc::Control::kDcqcn;  // which hears of no congestion here, and heeds no loss
   o.work.line_rate = static_cast<uint64_t>(link.gigabits_per_second * 1e9 / 8);
   o.core.go_back_n = link.go_back_n ? 1 : 0;
   o.core.window_packets = kLinkWindow;

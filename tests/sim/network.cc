@@ -82,6 +82,13 @@ void Network::damage(uint32_t from, Frame& f) {
     departures.marked(from, world_.node(from).epoch(), f.span());
 }
 
+// What a C-AQM hop does that has no room for more.
+void Network::refuse(Frame& f) {
+  wire::NetHeader net;
+  if (wire::parse_network(f.span(), net) != wire::Drop::kNone || net.ecn() != wire::kEcnEct1) return;
+  mark_congestion({f.data.get(), f.bytes}, wire::kEcnEct0);
+}
+
 // Only what its sender says may be marked.
 void Network::mark(uint32_t from, Frame& f) {
   if (!mark_congestion({f.data.get(), f.bytes})) return;
@@ -177,6 +184,7 @@ void Network::pass_on(uint32_t from, uint32_t to, uint64_t entered_ns, Frame f) 
   const uint64_t last = std::max(now, entered_ns + o.lifetime_ns);
   uint64_t at = now;
   if (!healed_) {
+    if (o.refuse != 0 && rng_.chance(o.refuse)) refuse(f);
     if (rng_.chance(o.mark)) mark(from, f);
     if (rng_.chance(o.corrupt)) damage(from, f);
     if (rng_.chance(o.duplicate)) {

@@ -84,6 +84,7 @@ class Network {
   // It has been under way since `entered_ns`.
   void deliver_at(uint64_t when_ns, uint64_t entered_ns, uint32_t from, uint32_t to, Frame);
   void damage(uint32_t from, Frame&);
+  static void refuse(Frame&);
   void mark(uint32_t from, Frame&);
   static Frame copy(std::span<const std::byte>);
 

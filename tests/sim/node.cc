@@ -65,7 +65,8 @@ void Node::configure() {
   const WorkloadOptions& w = world_.options.work;
   if (has_roce()) config_.roce.max_qps = 256;
   config_.roce.ack_every_message = w.roce_ack_every;
-  config_.dcqcn = config_.roce.dcqcn = w.dcqcn;
+  config_.roce.dcqcn = w.dcqcn;
+  config_.congestion_control = w.control;
   config_.line_bytes_per_second = w.line_rate;
   config_.roce.max_connections = w.cm_table;
 }

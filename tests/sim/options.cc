@@ -294,6 +294,16 @@ uint32_t draw_calm(uint64_t seed) {
   return pick<uint32_t>(rng, {1, 1, 4, 32});
 }
 
+// The same, of the congestion control of channels.
+void draw_congestion(Options& o) {
+  Prng rng(o.seed ^ 0xc09e);
+  if (rng.chance(0.4)) return;
+  o.work.control =
+      pick<cc::Control>(rng, {cc::Control::kCaqm, cc::Control::kLdcp, cc::Control::kDcqcn, cc::Control::kSwift});
+  o.net.mark = maybe<double>(rng, 0.7, {0.001, 0.01, 0.1, 0.5, 1});
+  o.net.refuse = maybe<double>(rng, 0.5, {0.1, 0.9, 1});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -411,6 +421,7 @@ Options Options::draw(uint64_t seed) {
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
   o.core.questions_until_calm = draw_calm(o.seed);
+  draw_congestion(o);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -515,7 +526,8 @@ std::string Options::text() const {
       LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);
-  LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.line_rate), LINE(net.mark);
+  LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.control), LINE(work.line_rate), LINE(net.mark);
+  LINE(net.refuse);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.rotations), LINE(fault.unregisters),
       LINE(fault.closes), LINE(fault.span_ns);

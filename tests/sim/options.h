@@ -28,6 +28,7 @@ struct NetworkOptions {
   uint64_t port_ns = 0;  // a sender waits while what it sent takes so long to leave; 0: it never waits
   uint32_t path_mtu = 65535;  // longer IP packets vanish
   double mark = 0;            // chance that a packet which may be marked says congestion
+  double refuse = 0;          // chance that a hop refuses a packet of C-AQM what it asks for
 };
 
 struct HostOptions {
@@ -105,7 +106,8 @@ struct WorkloadOptions {
   uint8_t roce_retry_cnt = 7;
   bool roce_ack_every = false;          // an acknowledgement with every message
   uint32_t ud_queues = 0;               // UD queue pairs of each application
-  bool dcqcn = false;                   // of channels, too
+  bool dcqcn = false;                   // of queue pairs
+  cc::Control control = cc::Control::kNone;  // of channels
   uint64_t line_rate = 12'500'000'000;  // DCQCN: bytes in a second, at most
   uint32_t connects = 0;                // queue pairs that are to be connected by RDMA-CM, in the whole world
   double hang_up = 0;                   // chance that an application ends a connection without need

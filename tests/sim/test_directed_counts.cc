@@ -122,7 +122,7 @@ TEST(Counts, a_full_window_counts_once_until_nothing_is_left_to_send) {
 
 TEST(Counts, marked_packets_count_where_they_arrive) {
   Options o = directed_options();
-  o.work.dcqcn = true;
+  o.work.control = cc::Control::kDcqcn;
   o.work.line_rate = 1'250'000'000;
   o.net.mark = 1;
   Stage s(o);

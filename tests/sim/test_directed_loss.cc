@@ -247,7 +247,7 @@ TEST(Loss, small_messages__overtake_a_bulk_one) {
 
 TEST(Congestion, slows_a_channel_down_and_is_forgotten) {
   Options o = directed_options();
-  o.work.dcqcn = true;
+  o.work.control = cc::Control::kDcqcn;
   o.work.line_rate = 1'250'000'000;
   o.net.mark = 1;
   Stage s(o);

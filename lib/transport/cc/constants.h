@@ -21,6 +21,9 @@ struct DcqcnConstants {
   Duration notification_pause = microseconds(50);
 };
 
+/// What may control the congestion of a channel. All but kSwift need a peer that has the same.
+enum class Control : uint8_t { kNone, kCaqm, kLdcp, kDcqcn, kSwift };
+
 /// C-AQM's sender (caqm.h). The numbers are those of the public ns-3 model of UB.
 struct CaqmConstants {
   uint16_t initial_packets = 10;

@@ -26,6 +26,13 @@ void with_member(Flow& f, Fn fn) {
 UB_CC_MEMBERS(UB_CC_FITS)
 #undef UB_CC_FITS
 
+/// Are round trips of packets that did not ask for an acknowledgement none to the flow?
+bool only_asked(Flow& f) {
+  bool only = false;
+  with_member(f, [&]<class Type>(Type&) { only = Type::kOnlyAsked; });
+  return only;
+}
+
 void measure(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn) {
   Duration sample;
   if (!times.arrived(f.send_times, psn, now, &sample)) return;
@@ -55,9 +62,10 @@ bool hears_packets(const Flow& f) {
   return hears;
 }
 
-void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, bool again) {
+void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, Departure departure) {
   if (f.send_times != 0) {
-    again ? times.left_again(f.send_times, psn) : times.left(f.send_times, psn, now);
+    const bool measured = !departure.again && (departure.asked || !only_asked(f));
+    measured ? times.left(f.send_times, psn, now) : times.forget(f.send_times, psn);
   }
   sent(f, path, now, bytes);
 }

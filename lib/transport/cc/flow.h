@@ -52,8 +52,12 @@ void end(Flow& f, SendTimes& times);
 
 /// Must the flow be told of each packet that leaves?
 bool hears_packets(const Flow& f);
-/// A data packet leaves. `again`: it has left before.
-void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, bool again);
+struct Departure {
+  bool again = false;  ///< the packet has left before
+  bool asked = true;   ///< it asks for an acknowledgement, so that the peer does not delay that
+};
+/// A data packet leaves.
+void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, Departure departure);
 /// The same for a packet that nobody acknowledges.
 void sent(Flow& f, const Path& path, Instant now, uint32_t bytes);
 /// The peer has this packet, but does not acknowledge it yet, because others before it are missing.

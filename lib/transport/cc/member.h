@@ -17,6 +17,8 @@ struct Member {
   /// something for every packet, so only the algorithms that need them get them.
   static constexpr bool kHearsPackets = false;
   static constexpr bool kHearsRoundTrips = false;
+  /// A peer delays the acknowledgement of a packet that does not ask for one. Does such a round trip say nothing?
+  static constexpr bool kOnlyAsked = false;
 
   /// A flow begins. `next`: its first PSN.
   void begin(Verdict&, const Path&, Psn /*next*/) {}

@@ -2,7 +2,7 @@
 //
 // The times at which packets in flight left, for flows that want the round trip of each packet. A flow has a block of
 // times, which are found by PSN modulo the most packets that it has in flight. A packet that left again has no time
-// (Karn). Flows that want no round trips have no block, and a Core without flows that want them has no memory for
+// (Karn), nor has one whose acknowledgement the peer may delay, if the flow does not want that delay. Flows that want no round trips have no block, and a Core without flows that want them has no memory for
 // blocks.
 #pragma once
 
@@ -37,7 +37,7 @@ class SendTimes {
   }
 
   void left(uint32_t block, Psn psn, Instant now) { at(block, psn) = now; }
-  void left_again(uint32_t block, Psn psn) { at(block, psn) = {}; }
+  void forget(uint32_t block, Psn psn) { at(block, psn) = {}; }
 
   /// The peer has this packet. False: the packet tells no round trip, because it left again, or was known to have
   /// arrived.

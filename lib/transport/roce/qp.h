@@ -52,6 +52,7 @@ struct alignas(64) Qp {
   Owed owed;
   bool serving;    ///< READs or atomics have an answer that has not left
   uint8_t access;  ///< what peers may do: kAccessRead, ...
+  uint16_t kept;   ///< how many packets are in kept_list
   uint32_t qpn, peer_qpn;
   RequesterState req;
   ResponderState resp;
@@ -80,6 +81,9 @@ struct alignas(64) Qp {
   bool drain_event : 1;  ///< in SQD: the application was not told yet that it is drained
   bool fresh : 1;        ///< no packet has come yet
   bool owes_cnp : 1;
+  uint8_t path_mtu;  ///< as a code
+  uint8_t timeout;   ///< as a code
+  Owner owner;
 
   // ---- requester
   SentRequest* requests;
@@ -103,13 +107,9 @@ struct alignas(64) Qp {
   Waiter waiter;  ///< for room in its JFC
   uint32_t qkey;
   uint32_t connection;  ///< number of its connection by CM; 0: none
-  Owner owner;
-  uint8_t path_mtu;  ///< as a code
-  uint8_t timeout;   ///< as a code
+  Psn gap_seen_at;      ///< while a sequence NAK is owed: PSN of the packet that came too early
   uint64_t user_data;
   uint64_t tx_packets, rx_packets;
-  Psn gap_seen_at;  ///< while a sequence NAK is owed: PSN of the packet that came too early
-  uint32_t kept;    ///< how many packets are in kept_list
 };
 static_assert(sizeof(Qp) <= 512);
 

@@ -23,8 +23,22 @@ uint8_t sack_size_code(const CoreState& s) {
 
 // Both ends must want the same algorithm (docs/wire.md), so there is no choice to negotiate.
 wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
-  return s.config.dcqcn ? wire::CcAlgorithm::kDcqcn : wire::CcAlgorithm::kNone;
+  switch (s.config.congestion_control) {
+    case cc::Control::kCaqm:
+      return wire::CcAlgorithm::kCaqm;
+    case cc::Control::kLdcp:
+      return wire::CcAlgorithm::kLdcp;
+    case cc::Control::kDcqcn:
+      return wire::CcAlgorithm::kDcqcn;
+    case cc::Control::kNone:
+    case cc::Control::kSwift:  // the sender's own business
+      break;
+  }
+  return wire::CcAlgorithm::kNone;
 }
+
+// Over IP, C-AQM has two bits of each packet (6.6), and the record says so.
+bool has_two_bits(const ControlRecord& r) { return (r.flags & wire::kRecordCaqmEcn) != 0; }
 
 }  // namespace
 
@@ -56,6 +70,7 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
   if (link.icrc_optional) flags |= wire::kRecordIcrcOff;
   if (link.bypass) flags |= wire::kRecordBypass;
   if (!s.config.fast_retransmit) flags &= ~wire::kRecordFast;
+  if (s.config.congestion_control == cc::Control::kCaqm) flags |= wire::kRecordCaqmEcn;
   return flags;
 }
 
@@ -90,7 +105,7 @@ bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlR
   if (r.compact && is_ordered(lane_of(r)) && !keeps_order_compactly(s, link)) return false;
   if (r.repeats != needs_repeats(link, lane_of(r))) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
-         (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
+         has_two_bits(r) == (r.cc == wire::CcAlgorithm::kCaqm) && (s.config.rol || !is_ordered(lane_of(r))) &&
          r.cc == wanted_algorithm(s) && r.rcv_window >= 64;
 }
 
@@ -107,6 +122,8 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.rol = (agreed & wire::kRecordRol) != 0 && !r.compact;  // nothing is acknowledged there
   ch.go_back_n = (s.config.go_back_n || !r.selective) && !r.compact;
   ch.feedback = r.cc;
+  ch.feeds_back = cc::feedback_size(r.cc) != 0;
+  if (ch.feeds_back) ch.heard = {};
   ch.so_credit = r.so_credit;
   ch.agreed_window = std::min<uint32_t>(r.rcv_window, s.config.window_packets);
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;

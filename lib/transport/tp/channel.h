@@ -21,6 +21,7 @@
 #include "lib/base/time.h"
 #include "lib/base/uint128.h"
 #include "lib/transport/cc/flow.h"
+#include "lib/transport/cc/heard.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/held_frames.h"
 #include "lib/transport/tp/kept_packets.h"
@@ -53,6 +54,7 @@ struct alignas(64) ChannelHot {
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
   bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
+  bool feeds_back : 1;  // agreed: our acknowledgements report what the network said (cc/heard.h)
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -130,11 +132,14 @@ struct Channel : ChannelHot {
   cc::Flow flow;
 
   // ---- time ----
-  Instant rto_at;       // never: nothing outstanding
+  union {
+    Instant rto_at{};  // never: nothing outstanding
+    Instant freed_at;  // of a dead channel
+  };
   Instant progress_at;  // last acceptable acknowledgement, even of nothing new, or since when packets are in flight
   Instant heard_at;     // last packet from the peer
   Instant ack_due;      // an acknowledgement that is owed leaves by then
-  Instant created_at, setup_at, freed_at;
+  Instant created_at, setup_at;
   Instant timed_at;  // when timed_psn was first sent
   Psn timed_psn;
   bool timing;
@@ -162,7 +167,10 @@ struct Channel : ChannelHot {
   bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // highest PSN accepted (MaxRcvPSN)
   KeptCount kept;      // its places in State::kept
-  Instant next_cnp;    // no CNP is sent before
+  union {
+    Instant next_cnp{};  // DCQCN: no CNP is sent before
+    cc::Heard heard;     // C-AQM and LDCP: what our acknowledgements report
+  };
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
   GapReport gap_report;
   uint16_t ack_follows;  // if `peer_asked`: low bits of the PSN behind which the acknowledgement leaves

@@ -5,14 +5,19 @@
 
 #include "lib/transport/cc/rate.h"
 #include "lib/transport/tp/owed_ack.h"
+#include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::tp {
 namespace {
 
-cc::Path path_of(const State& s) {
+constexpr uint32_t kMostHeaderBytes = 64;  // between the network headers and the payload, and the ICRC
+
+cc::Path path_of(const State& s, const Channel& ch) {
   return {.most_packets = kMaxWindow,
+          .packet_bytes = static_cast<uint16_t>(ch.headers.size + kMostHeaderBytes + ch.offered_mtu),
           .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
+          .in_flight = ch.outstanding(),
           .constants = &s.config.congestion};
 }
 
@@ -31,12 +36,15 @@ void heed(State& s, uint32_t channel, Instant now) {
 
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless) {
   if (agreed == wire::CcAlgorithm::kDcqcn) return cc::Algorithm::kDcqcn;
+  if (agreed == wire::CcAlgorithm::kCaqm) return cc::Algorithm::kCaqm;
+  if (agreed == wire::CcAlgorithm::kLdcp) return cc::Algorithm::kLdcp;
+  if (s.config.congestion_control == cc::Control::kSwift) return cc::Algorithm::kSwift;
   if (!lossless && s.config.loss_window) return cc::Algorithm::kLossWindow;
   return s.config.listen_to_network ? cc::Algorithm::kListener : cc::Algorithm::kNone;
 }
 
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm) {
-  cc::begin(ch.flow, s.send_times, algorithm, path_of(s), ch.next_psn);
+  cc::begin(ch.flow, s.send_times, algorithm, path_of(s, ch), ch.next_psn);
   ch.tells_sent = cc::hears_packets(ch.flow) || ch.flow.ecn != wire::kEcnNotCapable;
   ch.send_window = std::min<uint32_t>(ch.agreed_window, ch.flow.window_packets);
 }
@@ -44,30 +52,32 @@ void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm) {
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again) {
   Channel& ch = s.channels[channel];
   if (ch.flow.ecn != wire::kEcnNotCapable) ch.headers.write(frame.data(), frame.size() - ch.headers.size, ch.flow.ecn);
-  cc::sent(ch.flow, s.send_times, path_of(s), now, psn, static_cast<uint32_t>(frame.size()), again);
+  const cc::Departure departure{.again = again, .asked = !ch.asks_soon || ch.asked == psn};
+  cc::sent(ch.flow, s.send_times, path_of(s, ch), now, psn, static_cast<uint32_t>(frame.size()), departure);
   heed(s, channel, now);
 }
 
 void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn) {
-  cc::arrived(s.channels[channel].flow, s.send_times, path_of(s), now, psn);
+  Channel& ch = s.channels[channel];
+  cc::arrived(ch.flow, s.send_times, path_of(s, ch), now, psn);
   heed(s, channel, now);
 }
 
 void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to) {
   Channel& ch = s.channels[channel];
-  cc::acknowledged(ch.flow, s.send_times, path_of(s), now, from, to);
+  cc::acknowledged(ch.flow, s.send_times, path_of(s, ch), now, from, to);
   heed(s, channel, now);
 }
 
 void tell_lost(State& s, uint32_t channel, Instant now, Psn first) {
   Channel& ch = s.channels[channel];
-  cc::lost(ch.flow, path_of(s), now, {first, next_new_psn(ch)});
+  cc::lost(ch.flow, path_of(s, ch), now, {first, next_new_psn(ch)});
   heed(s, channel, now);
 }
 
 void tell_timed_out(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  cc::timed_out(ch.flow, path_of(s), now, next_new_psn(ch));
+  cc::timed_out(ch.flow, path_of(s, ch), now, next_new_psn(ch));
   heed(s, channel, now);
 }
 
@@ -79,27 +89,46 @@ void on_notification(State& s, uint32_t channel, Instant now, std::span<const st
   if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   s.count(Counter::kTpRxCnp);
   if (!any) return;
-  cc::marked(ch.flow, path_of(s), now, mark);
+  cc::marked(ch.flow, path_of(s, ch), now, mark);
   heed(s, channel, now);
 }
 
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback) {
-  cc::fed_back(s.channels[channel].flow, path_of(s), now, feedback);
+  Channel& ch = s.channels[channel];
+  cc::fed_back(ch.flow, path_of(s, ch), now, feedback);
   heed(s, channel, now);
 }
 
-void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
+namespace {
+
+// A packet that is accepted by its PSN. Whether there is room to keep it, nobody knows yet.
+bool is_accepted(State& s, const Channel& ch, Psn psn) {
+  const RxVerdict verdict = classify(s, ch, psn);
+  return verdict == RxVerdict::kInOrder || (verdict == RxVerdict::kAhead && !ch.go_back_n);
+}
+
+void owe_notification(State& s, uint32_t channel, Instant now, uint8_t ecn) {
   Channel& ch = s.channels[channel];
-  s.count(channel, ChannelCount::kMarked);
-  if (ch.feedback != wire::CcAlgorithm::kDcqcn) return;
   if (!cc::is_to_be_told(s.config.congestion.dcqcn, ch.next_cnp, now)) return;
   ch.owed_cnp = ecn;
   demand_ack(s, channel, now);
 }
 
+}  // namespace
+
+void on_ecn(State& s, uint32_t channel, Instant now, Psn psn, uint8_t ecn, uint32_t bytes) {
+  Channel& ch = s.channels[channel];
+  const bool caqm = ch.feedback == wire::CcAlgorithm::kCaqm;
+  const bool met_congestion = caqm ? ecn == wire::kEcnCe : (ecn & 1) != 0;
+  if (met_congestion) s.count(channel, ChannelCount::kMarked);
+  if (ch.feeds_back && is_accepted(s, ch, psn)) ch.heard.accepted(ch.feedback, bytes, ecn);
+  if (caqm) ch.heard.told(ecn, ch.mtu);
+  if (ch.feedback == wire::CcAlgorithm::kDcqcn && met_congestion) owe_notification(s, channel, now, ecn);
+}
+
 void look_at_flow(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  cc::timer(ch.flow, path_of(s), now);
+  cc::timer(ch.flow, path_of(s, ch), now);
   heed(s, channel, now);
 }
 

@@ -12,8 +12,8 @@
 
 namespace ub::tp {
 
-// The algorithm that both ends agreed on; if there is none, what the wire needs and CoreConfig::loss_window allows. A
-// lossless wire needs none, because there a full buffer holds the sender back.
+// The algorithm that both ends agreed on, or Swift, which needs no agreement. If there is none, what the wire needs and
+// CoreConfig::loss_window allows: a lossless wire needs none, because there a full buffer holds the sender back.
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Starts a new flow and forgets the former one. `agreed_window` and `next_psn` of the channel must be set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
@@ -35,9 +35,10 @@ void tell_timed_out(State& s, uint32_t channel, Instant now);
 void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
 // An acceptable acknowledgement arrived, with a CETPH that says `feedback`.
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
-// The receiver's half: the ECN code point of a data packet says that it met congestion. If DCQCN is agreed on, a CNP is
+// The receiver's half: the ECN code point of a data packet is not 0. `bytes`: of its transport header, payload and ICRC.
+// C-AQM and LDCP report it with the next acknowledgement. If DCQCN is agreed on and the packet met congestion, a CNP is
 // sent with an acknowledgement, which is due at once, unless the last CNP was sent too short a time ago (6.6).
-[[gnu::cold]] void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn);
+[[gnu::cold]] void on_ecn(State& s, uint32_t channel, Instant now, Psn psn, uint8_t ecn, uint32_t bytes);
 // The channel's timer fired, perhaps early: the flow may have a deadline of its own.
 void look_at_flow(State& s, uint32_t channel, Instant now);
 

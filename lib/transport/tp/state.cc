@@ -8,6 +8,11 @@ namespace {
 constexpr uint32_t kFewestAnswerChunks = 256;  // a small table of channels has busy ones, too
 constexpr uint32_t kResentRecords = 4096;
 
+// Flows that do not want them have no block of times.
+bool wants_round_trips(const CoreConfig& c) {
+  return c.listen_to_network || c.congestion_control == cc::Control::kSwift;
+}
+
 }  // namespace
 
 void lay_out_channels(State& s, Arena& arena) {
@@ -16,7 +21,7 @@ void lay_out_channels(State& s, Arena& arena) {
   s.channel_counts = arena.take<ChannelCounts>(c.max_channels + 1);
   s.recovery.init(arena, c.max_channels);
   s.resent.init(arena, kResentRecords);
-  s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);
+  s.send_times.init(arena, wants_round_trips(c) ? c.max_channels : 0, kMaxWindow);
   // A window of one-packet messages may begin and end in the midst of a chunk.
   s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 2));
   s.answers.init(arena, c.max_channels * 2 + c.read_jobs + kFewestAnswerChunks);

@@ -150,22 +150,25 @@ class Transmitter {
     Channel& ch = s_.channels[channel];
     if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
       return false;
-    if (ch.rol || ch.go_back_n) [[unlikely]]
+    if (ch.rol || ch.go_back_n || ch.feeds_back) [[unlikely]]
       return send_other_ack(channel);
-    if (!send_ack_packet(channel, make_ack(s_, ch), status_of(ch), false)) return false;
+    if (!send_ack_packet<0>(channel, make_ack(s_, ch), status_of(ch), false)) return false;
     host_.tx_may_wait(ch.link);
     return true;
   }
   static MessageStatus status_of(const Channel& ch) { return {{}, ch.message - 1, 0, 0}; }
 
-  // send_ack() for ROL and Go-Back-N. If a failure that the peer reported is to be confirmed, the confirmation leaves
-  // first.
+  // send_ack() for ROL and Go-Back-N, and with a report of what the network said. If a failure that the peer reported is
+  // to be confirmed, the confirmation leaves first.
   [[gnu::cold]] bool send_other_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
     FusedAck ack = ch.rol ? make_fused_ack(s_, ch) : FusedAck{make_ack(s_, ch), status_of(ch)};
     const bool gap = report_gap(ch, &ack);
-    if (!send_ack_packet(channel, ack.content, ack.status, gap)) return false;
+    constexpr size_t kReport = wire::CetphCaqm::kSize;
+    const bool sent = ch.feeds_back ? send_ack_packet<kReport>(channel, ack.content, ack.status, gap)
+                                    : send_ack_packet<0>(channel, ack.content, ack.status, gap);
+    if (!sent) return false;
     gap_report_sent(ch, gap);
     host_.tx_may_wait(ch.link);
     return true;
@@ -189,26 +192,40 @@ class Transmitter {
     return true;
   }
 
+  // The CETPH of an acknowledgement (6.2.2).
+  static void write_report(Channel& ch, std::byte* p) {
+    if (ch.feedback == wire::CcAlgorithm::kLdcp) return ch.heard.ldcp().write(p);
+    ch.heard.caqm().write(p);
+    ch.heard.caqm_said();
+  }
+
   static void set_status(wire::RtpHeader& rtp, const MessageStatus& status) {
     rtp.tpmsn = status.message;
     rtp.rspst = status.rspst;
     rtp.rspinfo = status.rspinfo;
   }
 
-  // `gap`: it is a TPNAK.
+  // `gap`: it is a TPNAK. `report_bytes`: of the CETPH.
+  template <size_t report_bytes>
   bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status, bool gap) {
     Channel& ch = s_.channels[channel];
-    size_t tp_bytes = wire::RtpHeader::kSize + (ack.selective ? wire::sack_size(ack.size_code) : 0);
+    constexpr size_t kAt = wire::RtpHeader::kSize + report_bytes;
+    size_t tp_bytes = kAt + (ack.selective ? wire::sack_size(ack.size_code) : 0);
     size_t bytes = ch.headers.size + tp_bytes + wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, bytes);
     if (frame == nullptr) return false;
     wire::RtpHeader rtp;
-    rtp.opcode = ack.selective ? wire::TpOpcode::kSack : wire::TpOpcode::kAck;
+    if constexpr (report_bytes != 0) {
+      rtp.opcode = ack.selective ? wire::TpOpcode::kSackCc : wire::TpOpcode::kAckCc;
+      write_report(ch, frame + ch.headers.size + wire::RtpHeader::kSize);
+    } else {
+      rtp.opcode = ack.selective ? wire::TpOpcode::kSack : wire::TpOpcode::kAck;
+    }
     rtp.psn = ack.cumulative;
     set_status(rtp, status);
     write_header(ch, rtp, frame, tp_bytes);
     if (ack.selective) {
-      wire::write_sack(frame + ch.headers.size + wire::RtpHeader::kSize, ack.size_code, ack.highest, ack.bitmap);
+      wire::write_sack(frame + ch.headers.size + kAt, ack.size_code, ack.highest, ack.bitmap);
     }
     commit(ch, frame, bytes);
     ack_sent(ch);

@@ -133,7 +133,7 @@ TEST(Flow, where_no_block_is_left_it_measures_nothing_and_hears_the_rest) {
   begin(f, first.times, Algorithm::kListener, first.path, Psn(100));
   EXPECT_EQ(f.send_times, 0u);
   EXPECT_FALSE(hears_packets(f));
-  sent(f, first.times, first.path, {1000}, Psn(100), 1000, false);
+  sent(f, first.times, first.path, {1000}, Psn(100), 1000, {});
   arrived(f, first.times, first.path, {1100}, Psn(100));
   acknowledged(f, first.times, first.path, {1200}, Psn(100), Psn(101));
   marked(f, first.path, {1300}, {});

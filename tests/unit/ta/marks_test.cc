@@ -11,7 +11,7 @@ namespace {
 
 UbOptions with_dcqcn() {
   UbOptions o;
-  o.core.dcqcn = true;
+  o.core.congestion_control = cc::Control::kDcqcn;
   o.core.line_bytes_per_second = 1'000'000'000;
   return o;
 }

@@ -131,7 +131,7 @@ TEST(Causes, a_retransmission_without_a_record_is_counted) {
 
 TEST(Causes, a_packet_that_met_congestion_is_counted_where_no_algorithm_hears_of_it) {
   Receiver r;
-  on_mark(*r.s, r.channel, r.now, wire::kEcnCe);
+  on_ecn(*r.s, r.channel, r.now, r.s->channels[r.channel].expected, wire::kEcnCe, 1000);
   EXPECT_EQ(r.s->channel_counts[r.channel][ChannelCount::kMarked], 1u);
   EXPECT_EQ(r.count(Counter::kTpRxMarked), 1u);
 }

@@ -247,12 +247,12 @@ struct Marked : Sender {
 
 TEST(ChannelMark, is_told_with_an_acknowledgement_that_may_not_wait) {
   Marked s;
-  on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+  on_ecn(*s.s, s.channel, s.now, s.ch().expected, wire::kEcnCe, 1000);
   EXPECT_EQ(s.ch().owed_cnp, wire::CetphCnp::kSevere);
   EXPECT_FALSE(ack_may_wait(s.ch(), s.now));
   EXPECT_EQ(s.s->owing_acks.back(), s.channel);
   Marked light;
-  on_mark(*light.s, light.channel, light.now, wire::kEcnEct1);
+  on_ecn(*light.s, light.channel, light.now, light.ch().expected, wire::kEcnEct1, 1000);
   EXPECT_EQ(light.ch().owed_cnp, wire::CetphCnp::kMinor);
 }
 
@@ -260,7 +260,7 @@ TEST(ChannelMark, is_told_once_in_50_us) {
   Marked s;
   const auto told = [&s] {
     s.ch().owed_cnp = 0;
-    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    on_ecn(*s.s, s.channel, s.now, s.ch().expected, wire::kEcnCe, 1000);
     return s.is_owed();
   };
   EXPECT_TRUE(told());
@@ -274,7 +274,7 @@ TEST(ChannelMark, is_nothing_to_who_did_not_agree_to_be_told) {
   Marked s;
   for (auto agreed : {wire::CcAlgorithm::kNone, wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kCaqm}) {
     s.ch().feedback = agreed;
-    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    on_ecn(*s.s, s.channel, s.now, s.ch().expected, wire::kEcnCe, 1000);
     EXPECT_FALSE(s.is_owed());
     EXPECT_FALSE(s.ch().ack_wanted || s.ch().on_ack_list);
   }

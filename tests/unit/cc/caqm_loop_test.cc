@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C-AQM in a closed loop (bottleneck.h): its senders behind a hop that grants, refuses and marks (impair/caqm_hop.h),
+// and behind one that only marks. 25 Gb/s and a round trip of 10 us are 7.5 packets; the hop aims at a queue of ten.
+// The least window is one packet, so more than 17 flows make the queue longer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "lib/impair/caqm_hop.h"
+#include "tests/unit/cc/bottleneck.h"
+
+namespace ub::cc {
+namespace {
+
+using bottleneck::Result;
+using bottleneck::Sender;
+using bottleneck::Setting;
+
+constexpr uint32_t kPacket = 4096 + 62;
+
+bottleneck::Hop grants(uint64_t seed) {
+  constexpr impair::CaqmHopConstants kHop{.bits_per_second = 25'000'000'000, .packet_bytes = kPacket};
+  return [hop = std::make_shared<impair::CaqmHop>(kHop, seed)](Instant now, uint32_t bytes, uint64_t queued, uint8_t ecn) {
+    return hop->pass(now, bytes, queued, ecn);
+  };
+}
+
+Setting with(size_t flows, bottleneck::Hop hop) {
+  Setting s;
+  s.algorithm = Algorithm::kCaqm;
+  s.senders = bottleneck::staggered(flows);
+  s.hop = std::move(hop);
+  return s;
+}
+
+TEST(CaqmLoop, few_flows_or_many_fill_the_line_and_share_it) {
+  for (const uint32_t packets_per_ack : {1u, 8u}) {
+    for (const size_t flows : {1, 2, 4, 16, 64}) {
+      for (const uint64_t seed : {1, 2, 3}) {
+        Setting s = with(flows, grants(seed));
+        s.packets_per_ack = packets_per_ack;
+        const Result r = bottleneck::run(s);
+        SCOPED_TRACE(testing::Message() << flows << " flows, " << packets_per_ack << " packets each ack, " << r.text());
+        printf("%zu %u %s\n", flows, packets_per_ack, r.text().c_str());
+        EXPECT_GE(r.utilisation, 0.95);
+        EXPECT_GE(r.jain, flows == 4 ? 0.8 : 0.95);
+        EXPECT_LE(r.mean_queue, std::max<double>(12, static_cast<double>(flows)));
+      }
+    }
+  }
+}
+
+TEST(CaqmLoop, the_same_seed_gives_the_same_result) {
+  const Result a = bottleneck::run(with(16, grants(1))), b = bottleneck::run(with(16, grants(1)));
+  EXPECT_EQ(a.shares, b.shares);
+  EXPECT_EQ(a.text(), b.text());
+}
+
+TEST(CaqmLoop, the_hop_grants_refuses_and_marks) {
+  const Result r = bottleneck::run(with(16, grants(1)));
+  EXPECT_GT(r.granted, 0u);
+  EXPECT_GT(r.asked, r.granted);
+  EXPECT_GT(r.marked, 0u);
+}
+
+TEST(CaqmLoop, small_packets_fill_the_line_too) {
+  for (const size_t flows : {1, 4, 16}) {
+    Setting s = with(flows, grants(1));
+    for (Sender& sender : s.senders) sender.bytes = 256;
+    const Result r = bottleneck::run(s);
+    SCOPED_TRACE(testing::Message() << flows << " flows, " << r.text());
+        printf("small %zu %s\n", flows, r.text().c_str());
+    EXPECT_GE(r.utilisation, 0.95);
+    EXPECT_GE(r.jain, 0.9);
+    EXPECT_LE(r.mean_queue, 20);
+  }
+}
+
+// Four flows: a fair share is a quarter of the bytes, whatever the size of the packets.
+TEST(CaqmLoop, a_flow_of_small_packets_beside_long_ones_is_not_starved) {
+  for (const uint32_t bytes : {256u, 1024u}) {
+    Setting s = with(4, grants(1));
+    s.senders[0].bytes = bytes;
+    const Result r = bottleneck::run(s);
+    SCOPED_TRACE(testing::Message() << bytes << " bytes, " << r.text());
+        printf("mixed %u %s %f\n", bytes, r.text().c_str(), r.shares[0]);
+    EXPECT_GE(r.shares[0], 0.12);
+    EXPECT_LE(r.shares[0], 0.5);
+  }
+}
+
+TEST(CaqmLoop, a_flow_that_comes_late_gets_its_share) {
+  for (const size_t flows : {2, 4, 16}) {
+    Setting s = with(flows, grants(1));
+    s.senders.back().begin = Instant{} + s.length / 2;
+    const Result r = bottleneck::run(s);
+    SCOPED_TRACE(testing::Message() << flows << " flows, " << r.text());
+        printf("late %zu %s %f\n", flows, r.text().c_str(), r.shares.back()*flows);
+    EXPECT_GE(r.shares.back() * static_cast<double>(flows), 0.7);
+  }
+}
+
+TEST(CaqmLoop, what_a_flow_leaves_behind_is_used) {
+  Setting s = with(4, grants(1));
+  s.line_bits_per_second = s.bits_per_second;
+  for (size_t i = 1; i < 4; ++i) s.senders[i].end = Instant{} + s.length / 2;
+  const Result r = bottleneck::run(s);
+  SCOPED_TRACE(r.text());
+        printf("left %s %f\n",  r.text().c_str(), r.shares[0]);
+  EXPECT_GE(r.utilisation, 0.95);
+  EXPECT_GE(r.shares[0], 0.95);
+}
+
+// One packet in 20 us, in a round trip of 10: there is never more than one in flight.
+TEST(CaqmLoop, a_flow_that_sends_little_has_a_small_window) {
+  Setting s = with(1, grants(1));
+  s.senders[0].packet_interval = microseconds(20);
+  s.constants.caqm.initial_packets = 1;
+  const Result r = bottleneck::run(s);
+  printf("idle %u\n", r.windows[0]);
+  EXPECT_LE(r.windows[0], 4);
+  EXPECT_EQ(r.marked, 0u);
+}
+
+// Its own line is the narrowest place, and no hop sees that.
+TEST(CaqmLoop, a_flow_that_its_own_line_holds_back_has_no_unbounded_window) {
+  Setting s = with(1, grants(1));
+  s.line_bits_per_second = s.bits_per_second / 4;
+  const Result r = bottleneck::run(s);
+  printf("line %u %s\n", r.windows[0], r.text().c_str());
+  EXPECT_GE(r.utilisation, 0.245);
+  EXPECT_LE(r.windows[0], 20);
+}
+
+// ---- a hop that knows nothing of C-AQM ----------------------------------------------------------------------------
+
+TEST(CaqmLoop, behind_an_ordinary_router_it_is_stable_and_fair) {
+  for (const uint32_t packets_per_ack : {1u, 8u}) {
+    for (const size_t flows : {1, 2, 4, 16, 64}) {
+      Setting s = with(flows, bottleneck::marks_above(10 * kPacket));
+      s.packets_per_ack = packets_per_ack;
+      const Result r = bottleneck::run(s);
+      SCOPED_TRACE(testing::Message() << flows << " flows, " << packets_per_ack << " packets each ack, " << r.text());
+        printf("ecn %zu %u %s\n", flows, packets_per_ack, r.text().c_str());
+      EXPECT_GE(r.utilisation, 0.95);
+      EXPECT_GE(r.jain, 0.95);
+      EXPECT_LE(r.mean_queue, std::max<double>(12, static_cast<double>(flows)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ub::cc
