@@ -410,7 +410,8 @@ void UdpPort::send_queue(Socket& s) {
   uint32_t count = s.queue_count, done = 0;
   if (count == 0) return;
   const ipc::NotCancelled guard;
-  // One alone goes without a message header, which the kernel would have to fetch first, unless it has an ECN code point.
+  // One alone goes without a message header, which the kernel would have to fetch first, unless it has an ECN code
+  // point.
   const auto goes_alone = [&](uint32_t at) { return count - at == 1 && b.tx_slot[s.queue[at]].ecn == 0; };
   for (uint32_t i = 0; i < count && !goes_alone(0); ++i) {
     Buffers::Tx& tx = b.tx_slot[s.queue[i]];

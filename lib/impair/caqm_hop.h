@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rule of a hop that speaks C-AQM in its two-bit form, over the ECN code point of IP (UB Base Specification Rev 2.0,
-// 5.3.5 and 6.6). A sender wants one packet more (01) or nothing (10). The hop has a credit: what may still come without
-// making its queue longer than it should be. It grants what the credit covers, refuses the rest (01 becomes 10), and
-// marks all that comes (11) while its queue is too long. The numbers are those of the public ns-3 model of UB.
+// The rule of a hop that speaks C-AQM in its two-bit form, over the ECN code point of IP (UB Base Specification Rev
+// 2.0, 5.3.5 and 6.6). A sender wants one packet more (01) or nothing (10). The hop has a credit: what may still come
+// without making its queue longer than it should be. It grants what the credit covers. Of what it does not cover, the
+// hop marks some (11) and refuses the rest (01 becomes 10). While its queue is too long, it marks all that comes.
 //
 // It reads no clock and sees no departures: what has left follows from what came and what is queued. The same seed and
 // packets give the same results.
@@ -18,12 +18,16 @@
 namespace ub::impair {
 
 struct CaqmHopConstants {
-  uint64_t bits_per_second = 0;        ///< of the hop
-  uint32_t packet_bytes = 4096 + 62;   ///< longest packet, with its headers: what a wish is for
-  double lambda = 0.5;                 ///< the public ns-3 model of UB: this part of what is missing is granted
-  uint32_t target_queue_packets = 10;  ///< the public ns-3 model of UB
-  Duration period = nanoseconds(500);  ///< the public ns-3 model of UB: the credit is renewed so often
-  double mark_chance = 0.1;            ///< the public ns-3 model of UB: of a wish that the credit nearly covers
+  uint64_t bits_per_second = 0;       ///< of the hop
+  uint32_t packet_bytes = 4096 + 62;  ///< longest packet, with its headers: what a wish is for
+  /// The part of what is missing that is granted. Source: the public ns-3 model of UB.
+  double lambda = 0.5;
+  /// Source: the public ns-3 model of UB.
+  uint32_t target_queue_packets = 10;
+  /// The credit is renewed so often. Source: the public ns-3 model of UB.
+  Duration period = nanoseconds(500);
+  /// Of a wish that the credit no longer covers. Source: the public ns-3 model of UB.
+  double mark_chance = 0.1;
 };
 
 class CaqmHop {

@@ -23,8 +23,8 @@ struct Caqm : Member {
   uint32_t sixteen_packets = 0;  ///< bytes of 16 packets of the mean size of those that left lately
   Psn round_until;               ///< the round trip ends when this packet is acknowledged
   uint8_t calm_round_trips = 0;  ///< without a mark or a refusal
-  uint8_t wish_round_trips : 2 =
-      0;  ///< 0: no wish waits for its answer; else how many round trips one has waited, plus 1
+  /// 0: no wish waits for its answer. 1: one left in this round trip. 2: one has waited for longer.
+  uint8_t wish_round_trips : 2 = 0;
   bool slow_start : 1 = true;
   bool disturbed : 1 = false;  ///< something of this round trip was marked, refused or lost
   bool cut : 1 = false;        ///< a loss reduced the window in this round trip

@@ -7,6 +7,7 @@
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/wire/rtp_header.h"
 
 namespace ub::tp {
 namespace {
@@ -17,8 +18,16 @@ cc::Path path_of(const State& s, const Channel& ch) {
   return {.most_packets = kMaxWindow,
           .packet_bytes = static_cast<uint16_t>(ch.headers.size + kMostHeaderBytes + ch.offered_mtu),
           .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
+          .least_round_trip = least_round_trip(ch.round_trip),
           .in_flight = ch.outstanding(),
           .constants = &s.config.congestion};
+}
+
+// The A bit of a data packet that is about to be sent.
+bool asks_for_acknowledgement(const Channel& ch, std::span<const std::byte> frame) {
+  wire::RtpHeader rtp;
+  const auto transport = frame.subspan(ch.headers.size);
+  return wire::RtpHeader::read(transport.data(), transport.size(), rtp) == wire::Drop::kNone && rtp.ack_req;
 }
 
 // Copies the flow's verdict into the fields that packets read. A channel that may send more than before is activated.
@@ -52,7 +61,7 @@ void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm) {
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again) {
   Channel& ch = s.channels[channel];
   if (ch.flow.ecn != wire::kEcnNotCapable) ch.headers.write(frame.data(), frame.size() - ch.headers.size, ch.flow.ecn);
-  const cc::Departure departure{.again = again, .asked = !ch.asks_soon || ch.asked == psn};
+  const cc::Departure departure{.again = again, .asked = asks_for_acknowledgement(ch, frame)};
   cc::sent(ch.flow, s.send_times, path_of(s, ch), now, psn, static_cast<uint32_t>(frame.size()), departure);
   heed(s, channel, now);
 }

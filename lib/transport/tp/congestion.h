@@ -22,8 +22,8 @@ inline void end_flow(State& s, Channel& ch) { cc::end(ch.flow, s.send_times); }
 
 constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
 
-// A data packet is about to be sent; its frame is not sealed yet and gets the flow's ECN code point. The caller
-// calls it only for channels whose `tells_sent` is set.
+// A data packet is about to be sent; its frame is complete but for the seal, and gets the flow's ECN code point. The
+// caller calls it only for channels whose `tells_sent` is set.
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
 // The peer reported that it has this packet, beyond a gap.
 void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn);
@@ -35,9 +35,9 @@ void tell_timed_out(State& s, uint32_t channel, Instant now);
 void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
 // An acceptable acknowledgement arrived, with a CETPH that says `feedback`.
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
-// The receiver's half: the ECN code point of a data packet is not 0. `bytes`: of its transport header, payload and ICRC.
-// C-AQM and LDCP report it with the next acknowledgement. If DCQCN is agreed on and the packet met congestion, a CNP is
-// sent with an acknowledgement, which is due at once, unless the last CNP was sent too short a time ago (6.6).
+// The receiver's half: the ECN code point of a data packet is not 0. `bytes`: of its transport header, payload and
+// ICRC. C-AQM and LDCP report it with the next acknowledgement. If DCQCN is agreed on and the packet met congestion, a
+// CNP is sent with an acknowledgement, which is due at once, unless the last CNP was sent too short a time ago (6.6).
 [[gnu::cold]] void on_ecn(State& s, uint32_t channel, Instant now, Psn psn, uint8_t ecn, uint32_t bytes);
 // The channel's timer fired, perhaps early: the flow may have a deadline of its own.
 void look_at_flow(State& s, uint32_t channel, Instant now);

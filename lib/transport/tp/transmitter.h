@@ -158,8 +158,8 @@ class Transmitter {
   }
   static MessageStatus status_of(const Channel& ch) { return {{}, ch.message - 1, 0, 0}; }
 
-  // send_ack() for ROL and Go-Back-N, and with a report of what the network said. If a failure that the peer reported is
-  // to be confirmed, the confirmation leaves first.
+  // send_ack() for ROL and Go-Back-N, and with a report of what the network said. If a failure that the peer reported
+  // is to be confirmed, the confirmation leaves first.
   [[gnu::cold]] bool send_other_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;

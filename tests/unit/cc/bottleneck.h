@@ -4,9 +4,9 @@
 // how long it makes the queue, and whether all flows get the same. Each sender tells its flow (flow.h) what the
 // transport does, in the same order (tp/congestion.cc), and obeys its verdict. Nothing is lost: the queue has no limit.
 //
-// A packet leaves when the sender's own line is free, reaches the queue half of a round trip later, and leaves it at the
-// rate of the bottleneck. The receiver is behind the queue. Its acknowledgement takes the other half of the round trip.
-// The same setting gives the same result.
+// A packet leaves when the sender's own line is free, reaches the queue half of a round trip later, and leaves it at
+// the rate of the bottleneck. The receiver is behind the queue. Its acknowledgement takes the other half of the round
+// trip. The same setting gives the same result.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
 #include <functional>
 #include <queue>
 #include <string>

@@ -195,7 +195,7 @@ TEST(Swift, takes_a_part_of_the_excess) {
 
 TEST(Swift, takes_at_most_half) {
   Window w;
-  w.sample(seconds(2));
+  w.sample(milliseconds(500));
   EXPECT_EQ(w.window, 5 * kPacket);
   Window edge;  // 80 % of 5/8 is half
   edge.sample(edge.target(kUsual) * 8 / 3 + nanoseconds(10));
@@ -243,11 +243,17 @@ TEST(Swift, never_falls_below_the_least) {
   EXPECT_EQ(w.window, Swift::kLeast);
 }
 
+TEST(Swift, what_takes_nothing_is_no_decrease) {
+  Window w(Swift::kLeast);
+  w.sample(kHigh);
+  EXPECT_EQ(w.decreased_at, Instant{});
+}
+
 TEST(Swift, a_round_trip_that_does_not_fit_is_the_longest_that_does) {
   Window w;
   w.sample(seconds(5));
   EXPECT_EQ(w.delay_ns, 0x7FFFFFFFu);
-  EXPECT_EQ(w.packets(), 10u) << "what was measured left before the flow began";
+  EXPECT_EQ(w.packets(), 10u) << "it left before the flow began";
   w.now += seconds(10);
   w.sample(seconds(5));
   EXPECT_EQ(w.packets(), 5u);
@@ -408,6 +414,20 @@ TEST(Swift, goes_by_the_constants_that_it_is_given) {
   constants.swift.initial_packets = 0;
   w.begin(w.v, w.path, Psn(0));
   EXPECT_EQ(w.window, kPacket);
+}
+
+TEST(Swift, a_path_that_is_long_when_it_is_empty_has_a_longer_target) {
+  Window w(200 * Swift::kPacket);
+  w.path.least_round_trip = microseconds(60);
+  const uint32_t before = w.window;
+  w.sample(microseconds(90));
+  EXPECT_EQ(w.window, before) << "one and a half of 60 us";
+  w.sample(microseconds(100));
+  EXPECT_LT(w.window, before);
+  Window shorter(200 * Swift::kPacket);
+  shorter.path.least_round_trip = microseconds(10);
+  shorter.sample(kUsual.base_target);
+  EXPECT_EQ(shorter.window, before) << "the base target, though 10 us are far below it";
 }
 
 }  // namespace

@@ -5,40 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
 #include <sstream>
 
-#include "dataplane/config.h"
+#include "tests/unit/dataplane/fake_environment.h"
 
 namespace ub {
 namespace {
 
 constexpr const char* kSystemFile = "/etc/softub/softub.toml";
 constexpr const char* kUserFile = "/users/ann/.config/softub/softub.toml";
-
-class FakeEnvironment final : public Environment {
- public:
-  std::map<std::string, std::string> variables = {{"HOME", "/users/ann"}, {"PATH", "/bin"}};
-  std::map<std::string, File> files;
-
-  void add_file(const std::string& path, const std::string& text) { files[path] = {FileStatus::kOk, text}; }
-
-  std::optional<std::string> get(const std::string& name) const override {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  }
-  std::vector<std::string> names(const std::string& prefix) const override {
-    std::vector<std::string> found;
-    for (const auto& [name, value] : variables) {
-      if (name.starts_with(prefix)) found.push_back(name);
-    }
-    return found;
-  }
-  File read_file(const std::string& path) const override {
-    const auto found = files.find(path);
-    return found == files.end() ? File{} : found->second;
-  }
-};
 
 // The error that a system file with this text gives, without the name of the file.
 std::string error_of_text(const std::string& text) {

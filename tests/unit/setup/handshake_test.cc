@@ -191,6 +191,54 @@ TEST(Setup, terms_that_cannot_be_are_refused) {
   EXPECT_FALSE(refused([](ControlRecord& r) { r.selective = false; })) << "it may go back N";
 }
 
+// Nobody could heed what the other one says.
+TEST(Setup, a_peer_with_another_congestion_control_is_refused) {
+  for (const ControlTerms& ours : kControls) {
+    for (const ControlTerms& theirs : kControls) {
+      Instance i;
+      i.s->config.congestion_control = ours.control;
+      on_record(*i.s, i.from, Instance::with(i.request_of_peer(), theirs));
+      const OutRecord out = i.only();
+      const bool refused = out.record.type == RecordType::kRej && out.record.reason == RecordReason::kParameter;
+      EXPECT_EQ(refused, ours.said != theirs.said) << static_cast<int>(ours.control) << static_cast<int>(theirs.control);
+      EXPECT_EQ(i.channels_alive(), refused ? 0u : 1u);
+    }
+  }
+}
+
+// 6.6: over IP it has two bits of each packet and not the CCI of the network header.
+TEST(Setup, caqm_and_the_flag_of_its_two_bits_belong_together) {
+  for (const ControlTerms& ours : kControls) {
+    Instance i;
+    i.s->config.congestion_control = ours.control;
+    ControlRecord req = Instance::with(i.request_of_peer(), ours);
+    req.flags ^= wire::kRecordCaqmEcn;
+    on_record(*i.s, i.from, req);
+    EXPECT_EQ(i.only().record.reason, RecordReason::kParameter) << static_cast<int>(ours.control);
+    EXPECT_EQ(i.channels_alive(), 0u);
+  }
+}
+
+TEST(Setup, an_answer_with_another_congestion_control_opens_nothing) {
+  for (const ControlTerms& ours : kControls) {
+    for (const ControlTerms& theirs : kControls) {
+      if (ours.said == theirs.said) continue;
+      Instance i;
+      i.s->config.congestion_control = ours.control;
+      const uint32_t channel = i.connect();
+      on_record(*i.s, i.from, Instance::with(i.reply_of_peer(channel, RecordType::kRep), theirs));
+      EXPECT_EQ(i.ch(channel).state, ChannelState::kReqSent);
+      EXPECT_EQ(i.count(Counter::kRxDropRecordParameter), 1u);
+      Instance target;
+      target.s->config.congestion_control = ours.control;
+      const uint32_t half_open = target.half_open(Instance::with(target.request_of_peer(), ours));
+      const ControlRecord conf = target.reply_of_peer(half_open, RecordType::kConf);
+      on_record(*target.s, target.from, Instance::with(conf, theirs));
+      EXPECT_EQ(target.ch(half_open).state, ChannelState::kHalfOpen);
+    }
+  }
+}
+
 TEST(Setup, requests_for_somebody_else_are_refused) {
   const auto refused = [](void (*change)(ControlRecord&)) {
     Instance i;

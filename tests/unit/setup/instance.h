@@ -31,8 +31,24 @@ using wire::RecordType;
 constexpr uint32_t kPeerTpn = 0x70005;
 constexpr uint64_t kOurIncarnation = 50, kPeerIncarnation = 60;
 
+/// What records say where this is configured.
+struct ControlTerms {
+  cc::Control control;
+  wire::CcAlgorithm said;
+  bool two_bits;            ///< C-AQM by ECN
+  cc::Algorithm algorithm;  ///< of the flow, on a wire that loses nothing
+};
+constexpr ControlTerms kControls[] = {
+    {cc::Control::kNone, wire::CcAlgorithm::kNone, false, cc::Algorithm::kNone},
+    {cc::Control::kCaqm, wire::CcAlgorithm::kCaqm, true, cc::Algorithm::kCaqm},
+    {cc::Control::kLdcp, wire::CcAlgorithm::kLdcp, false, cc::Algorithm::kLdcp},
+    {cc::Control::kDcqcn, wire::CcAlgorithm::kDcqcn, false, cc::Algorithm::kDcqcn},
+    {cc::Control::kSwift, wire::CcAlgorithm::kNone, false, cc::Algorithm::kSwift},
+};
+
 struct Instance : TestState {
-  explicit Instance(const LinkConfig& link = {.mtu = 4096, .lossless = true}) : TestState(config()) {
+  explicit Instance(const LinkConfig& link = {.mtu = 4096, .lossless = true}, const CoreConfig& c = config())
+      : TestState(c) {
     s->eids[s->eid_count++] = s->config.self.eid;
     s->links[s->links.alloc()] = LinkRecord{.up = true, .config = link};
     peer_id.eid.bytes[15] = 2;
@@ -107,6 +123,12 @@ struct Instance : TestState {
     const std::vector<OutRecord> all = sent();
     EXPECT_EQ(all.size(), 1u);
     return all.empty() ? OutRecord{} : all[0];
+  }
+  /// The same of a peer with this congestion control.
+  static ControlRecord with(ControlRecord r, const ControlTerms& terms) {
+    r.cc = terms.said;
+    if (terms.two_bits) r.flags |= wire::kRecordCaqmEcn;
+    return r;
   }
   void timer(uint32_t channel) {
     uint32_t object;

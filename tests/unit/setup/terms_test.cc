@@ -121,6 +121,28 @@ TEST(Terms, a_request_has_the_flags_of_its_lane_its_link_and_the_configuration) 
                                        wire::kRecordIcrcOff | wire::kRecordBulk);
 }
 
+// Swift is the sender's own business.
+TEST(Terms, records_say_which_congestion_control_both_ends_need) {
+  for (const ControlTerms& terms : kControls) {
+    Instance asking, asked;
+    asking.s->config.congestion_control = asked.s->config.congestion_control = terms.control;
+    const uint32_t channel = asking.connect();
+    const ControlRecord req = asking.only().record;
+    EXPECT_EQ(req.cc, terms.said);
+    EXPECT_EQ((req.flags & wire::kRecordCaqmEcn) != 0, terms.two_bits);
+    on_record(*asking.s, asking.from, Instance::with(asking.reply_of_peer(channel, RecordType::kRep), terms));
+    const ControlRecord conf = asking.only().record;
+    on_record(*asked.s, asked.from, Instance::with(asked.request_of_peer(), terms));
+    const ControlRecord rep = asked.only().record;
+    for (const ControlRecord& r : {conf, rep}) {
+      EXPECT_EQ(r.cc, terms.said);
+      EXPECT_EQ((r.flags & wire::kRecordCaqmEcn) != 0, terms.two_bits);
+    }
+    EXPECT_EQ(conf.type, RecordType::kConf);
+    EXPECT_EQ(rep.type, RecordType::kRep);
+  }
+}
+
 TEST(Terms, an_answer_without_a_channel_turns_the_question_round) {
   Instance i;
   ControlRecord ping = i.request_of_peer();
@@ -296,6 +318,35 @@ TEST(Agreement, reading_with_metadata_needs_both) {
   EXPECT_EQ(i.ch(channel).record_flags, wire::kRecordFast);
   EXPECT_FALSE(i.ch(channel).read_meta);
   EXPECT_TRUE(i.ch(channel).fast);
+}
+
+// The same at both ends, and each has what it needs from the first packet on.
+TEST(Agreement, congestion_control_governs_and_what_it_reports_begins_with_nothing) {
+  for (const ControlTerms& terms : kControls) {
+    for (const bool as_target : {false, true}) {
+      CoreConfig config = Instance::config();
+      config.congestion_control = terms.control;
+      Instance i({.mtu = 4096, .lossless = true}, config);
+      uint32_t channel = 0;
+      if (as_target) {
+        channel = i.half_open(Instance::with(i.request_of_peer(), terms));
+        on_record(*i.s, i.from, Instance::with(i.reply_of_peer(channel, RecordType::kConf), terms));
+      } else {
+        channel = i.connect();
+        on_record(*i.s, i.from, Instance::with(i.reply_of_peer(channel, RecordType::kRep), terms));
+      }
+      const Channel& ch = i.ch(channel);
+      ASSERT_TRUE(ch.is_up());
+      EXPECT_EQ(ch.flow.algorithm, terms.algorithm);
+      EXPECT_EQ(ch.feedback, terms.said);
+      const bool reports = terms.said == wire::CcAlgorithm::kCaqm || terms.said == wire::CcAlgorithm::kLdcp;
+      EXPECT_EQ(ch.feeds_back, reports);
+      if (reports) {
+        EXPECT_EQ(ch.heard.ldcp(), wire::CetphLdcp{});
+      }
+      EXPECT_EQ(ch.flow.send_times != 0, terms.control == cc::Control::kSwift) << "nobody else wants round trips";
+    }
+  }
 }
 
 // Silence says that packets were lost.

@@ -4,6 +4,8 @@
 // and the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
+#include <utility>
+
 #include "lib/transport/tp/owed_ack.h"
 #include "tests/unit/tp/sender.h"
 
@@ -44,6 +46,13 @@ struct Paced : Sender {
   }
   bool may_begin() { return turn() == Turn::kBegin && window_open(*s, ch()); }
 };
+
+// C-AQM's first packet asks for more; losses and round trips need no marks.
+uint8_t code_point_of_first(cc::Algorithm algorithm) {
+  if (algorithm == cc::Algorithm::kCaqm) return wire::kEcnEct1;
+  const bool marks = algorithm == cc::Algorithm::kDcqcn || algorithm == cc::Algorithm::kLdcp;
+  return marks ? wire::kEcnEct0 : wire::kEcnNotCapable;
+}
 
 // ---- which one -------------------------------------------------------------------------------------------------
 
@@ -92,19 +101,49 @@ TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_gover
 
 TEST(ChannelFlow, what_both_ends_agreed_on_governs_any_wire) {
   Listening s;
-  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, true), cc::Algorithm::kDcqcn);
-  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, false), cc::Algorithm::kDcqcn);
+  constexpr std::pair<wire::CcAlgorithm, cc::Algorithm> kAgreed[] = {
+      {wire::CcAlgorithm::kCaqm, cc::Algorithm::kCaqm},
+      {wire::CcAlgorithm::kLdcp, cc::Algorithm::kLdcp},
+      {wire::CcAlgorithm::kDcqcn, cc::Algorithm::kDcqcn}};
+  for (const auto& [agreed, algorithm] : kAgreed) {
+    EXPECT_EQ(algorithm_for(*s.s, agreed, true), algorithm);
+    EXPECT_EQ(algorithm_for(*s.s, agreed, false), algorithm);
+  }
+}
+
+// It needs nothing of the peer.
+TEST(ChannelFlow, swift_governs_any_wire_without_agreement) {
+  Sender s;
+  s.s->config.congestion_control = cc::Control::kSwift;
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kSwift);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kSwift);
+}
+
+// What is wanted of the others and was not agreed on governs nothing.
+TEST(ChannelFlow, without_agreement_the_others_leave_the_wire_to_losses) {
+  Sender s;
+  for (auto wanted : {cc::Control::kCaqm, cc::Control::kLdcp, cc::Control::kDcqcn}) {
+    s.s->config.congestion_control = wanted;
+    EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kNone);
+    EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kLossWindow);
+  }
 }
 
 TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
-  Sender s;
-  s.govern(cc::Algorithm::kDcqcn);
-  std::vector<std::byte> frame(100);
-  s.ch().headers.write(frame.data(), frame.size() - s.ch().headers.size, wire::kEcnNotCapable);
-  tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
-  wire::NetHeader net;
-  ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
-  EXPECT_EQ(net.ecn(), wire::kEcnEct0);
+  for (auto algorithm : {cc::Algorithm::kDcqcn, cc::Algorithm::kLdcp, cc::Algorithm::kCaqm, cc::Algorithm::kSwift,
+                         cc::Algorithm::kLossWindow}) {
+    Sender s;
+    s.govern(algorithm);
+    const uint8_t code = s.ch().flow.ecn;
+    EXPECT_EQ(code, code_point_of_first(algorithm));
+    EXPECT_TRUE(s.ch().tells_sent || code == wire::kEcnNotCapable);
+    std::vector<std::byte> frame(100);
+    s.ch().headers.write(frame.data(), frame.size() - s.ch().headers.size, wire::kEcnNotCapable);
+    tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
+    wire::NetHeader net;
+    ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
+    EXPECT_EQ(net.ecn(), code);
+  }
 }
 
 TEST(ChannelFlow, begins_at_the_next_packet) {
@@ -175,6 +214,95 @@ TEST(ChannelRoundTrip, a_window_later_and_across_the_wrap_it_is_still_the_right_
   }
   EXPECT_EQ(s.heard().round_trips, 3 * kMaxWindow);
   EXPECT_EQ(s.heard().least_round_trip_ns, 500u);
+}
+
+// ---- round trips of packets that asked -------------------------------------------------------------------------
+
+// The peer may delay what was not asked for by more than the network takes.
+struct Swiftly : Sender {
+  static CoreConfig config() {
+    CoreConfig c = small_tables();
+    c.congestion_control = cc::Control::kSwift;
+    return c;
+  }
+  Swiftly() : Sender(100, config()) { govern(algorithm_for(*s, kNothingAgreed, false)); }
+  void send(bool asking) {
+    asks = asking;
+    Sender::send();
+  }
+  // Of the latest one that was measured; 0: none was.
+  uint32_t round_trip() { return ch().flow.swift.delay_ns; }
+};
+
+TEST(ChannelSwift, has_times_of_its_packets_although_nobody_listens) {
+  Swiftly s;
+  EXPECT_EQ(s.ch().flow.algorithm, cc::Algorithm::kSwift);
+  EXPECT_NE(s.ch().flow.send_times, 0u);
+  EXPECT_TRUE(s.ch().tells_sent);
+  EXPECT_EQ(s.s->send_times.blocks().in_use(), 1u);
+}
+
+TEST(ChannelSwift, a_packet_that_asked_tells_its_round_trip) {
+  Swiftly s;
+  s.send(true);
+  s.pass(microseconds(3));
+  s.ack(100);
+  EXPECT_EQ(s.round_trip(), 3000u);
+}
+
+TEST(ChannelSwift, a_packet_that_did_not_ask_tells_none) {
+  for (const bool lossless : {true, false}) {
+    Swiftly s;
+    s.ch().asks_soon = !lossless;
+    s.send(false);
+    s.pass(microseconds(100));
+    s.ack(100);
+    EXPECT_EQ(s.round_trip(), 0u);
+  }
+}
+
+TEST(ChannelSwift, of_several_that_are_acknowledged_together_only_those_that_asked_tell_one) {
+  Swiftly s;
+  s.send(false);
+  s.pass(microseconds(50));
+  s.send(true);
+  s.pass(microseconds(1));
+  s.send(false);
+  s.pass(microseconds(4));
+  s.ack(102);
+  EXPECT_EQ(s.round_trip(), 5000u);
+}
+
+TEST(ChannelSwift, a_packet_behind_a_gap_tells_one_only_if_it_asked) {
+  Swiftly s;
+  for (const bool asks : {true, false, true}) s.send(asks);
+  s.pass(microseconds(2));
+  s.sack(99, {101});
+  EXPECT_EQ(s.round_trip(), 0u);
+  s.pass(microseconds(2));
+  s.sack(99, {101, 102});
+  EXPECT_EQ(s.round_trip(), 4000u);
+}
+
+// All that goes again asks.
+TEST(ChannelSwift, a_packet_that_went_again_tells_none) {
+  Swiftly s;
+  s.send(true);
+  s.timeout();
+  EXPECT_EQ(s.resend(), (Psns{100}));
+  s.pass(microseconds(3));
+  s.ack(100);
+  EXPECT_EQ(s.round_trip(), 0u);
+}
+
+TEST(ChannelRoundTrip, who_listens_wants_that_of_packets_that_did_not_ask_as_well) {
+  Listening s;
+  s.asks = false;
+  s.send();
+  s.pass(microseconds(100));
+  s.ack(100);
+  EXPECT_EQ(s.heard().round_trips, 1u);
+  EXPECT_EQ(s.heard().least_round_trip_ns, 100'000u);
 }
 
 // ---- losses, timeouts, marks -----------------------------------------------------------------------------------
@@ -277,6 +405,114 @@ TEST(ChannelMark, is_nothing_to_who_did_not_agree_to_be_told) {
     on_ecn(*s.s, s.channel, s.now, s.ch().expected, wire::kEcnCe, 1000);
     EXPECT_FALSE(s.is_owed());
     EXPECT_FALSE(s.ch().ack_wanted || s.ch().on_ack_list);
+  }
+}
+
+// ---- what the peer's packets tell, and our acknowledgements report ------------------------------------------------
+
+constexpr uint32_t kBytes = 1000, kWords = kBytes / wire::kAckSeqUnitBytes;
+
+struct Hearing : Sender {
+  explicit Hearing(wire::CcAlgorithm agreed) {
+    ch().feedback = agreed;
+    ch().feeds_back = cc::feedback_size(agreed) != 0;
+    if (ch().feeds_back) ch().heard = {};
+    ch().expected = ch().delivered = Psn(500);
+    ch().highest_seen = Psn(499);
+  }
+  void hear(uint32_t psn, uint8_t ecn) { on_ecn(*s, channel, now, Psn(psn), ecn, kBytes); }
+  uint64_t marked() { return s->channel_counts[channel][ChannelCount::kMarked]; }
+  wire::CetphLdcp ldcp() { return ch().heard.ldcp(); }
+  wire::CetphCaqm caqm() { return ch().heard.caqm(); }
+};
+
+TEST(ChannelHears, of_ldcp_what_arrived_and_what_of_it_was_marked) {
+  Hearing r(wire::CcAlgorithm::kLdcp);
+  r.hear(500, wire::kEcnEct0);
+  EXPECT_EQ(r.ldcp(), (wire::CetphLdcp{kWords, 0}));
+  r.hear(500, wire::kEcnCe);
+  EXPECT_EQ(r.ldcp(), (wire::CetphLdcp{2 * kWords, kWords}));
+  EXPECT_EQ(r.marked(), 1u);
+  EXPECT_FALSE(r.ch().ack_wanted || r.ch().on_ack_list) << "it waits for the acknowledgement";
+  EXPECT_EQ(r.ch().owed_cnp, 0);
+}
+
+TEST(ChannelHears, of_caqm_that_one_who_asks_is_granted_a_payload) {
+  Hearing r(wire::CcAlgorithm::kCaqm);
+  r.hear(500, wire::kEcnEct1);
+  const auto hint = static_cast<uint16_t>(r.ch().mtu / wire::kCaqmHintUnitBytes);
+  EXPECT_EQ(r.caqm(), (wire::CetphCaqm{.ack_seq = kWords, .increase = true, .hint = hint}));
+  EXPECT_EQ(r.marked(), 0u) << "to ask is no congestion";
+  r.hear(500, wire::kEcnEct0);
+  EXPECT_EQ(r.caqm(), (wire::CetphCaqm{.ack_seq = 2 * kWords, .increase = true, .hint = hint})) << "a hop refused";
+  r.hear(500, wire::kEcnCe);
+  EXPECT_EQ(r.caqm(), (wire::CetphCaqm{.ack_seq = 3 * kWords, .increase = true, .marks = 1, .hint = hint}));
+  EXPECT_EQ(r.marked(), 1u);
+  EXPECT_EQ(r.ch().owed_cnp, 0);
+}
+
+// Only with C-AQM does it mean something else.
+TEST(ChannelHears, a_light_mark_is_congestion_to_all_but_caqm) {
+  for (auto agreed : {wire::CcAlgorithm::kNone, wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kDcqcn}) {
+    Hearing r(agreed);
+    r.hear(500, wire::kEcnEct1);
+    EXPECT_EQ(r.marked(), 1u);
+    r.hear(500, wire::kEcnEct0);
+    EXPECT_EQ(r.marked(), 1u);
+  }
+}
+
+TEST(ChannelHears, of_ldcp_a_duplicate_is_nothing_new) {
+  Hearing r(wire::CcAlgorithm::kLdcp);
+  r.hear(499, wire::kEcnCe);
+  EXPECT_EQ(r.ldcp(), wire::CetphLdcp{});
+  EXPECT_EQ(r.marked(), 1u) << "the network is congested all the same";
+}
+
+TEST(ChannelHears, of_caqm_a_duplicate_tells_of_the_network_though_it_is_not_received) {
+  Hearing r(wire::CcAlgorithm::kCaqm);
+  r.hear(499, wire::kEcnCe);
+  EXPECT_EQ(r.caqm(), (wire::CetphCaqm{.marks = 1}));
+  r.hear(499, wire::kEcnEct1);
+  EXPECT_TRUE(r.caqm().increase);
+  EXPECT_EQ(r.caqm().ack_seq, 0u);
+}
+
+TEST(ChannelHears, a_packet_ahead_of_a_gap_counts_once) {
+  for (auto agreed : {wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kCaqm}) {
+    Hearing r(agreed);
+    r.hear(502, wire::kEcnEct0);
+    EXPECT_EQ(r.ch().heard.received_words, kWords);
+    accept_ahead(*r.s, r.ch(), Psn(502));
+    r.hear(502, wire::kEcnEct0);
+    EXPECT_EQ(r.ch().heard.received_words, kWords);
+  }
+}
+
+// 6.4.1: it is discarded, and comes again.
+TEST(ChannelHears, of_go_back_n_a_packet_ahead_of_a_gap_is_not_received) {
+  for (auto agreed : {wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kCaqm}) {
+    Hearing r(agreed);
+    r.ch().go_back_n = true;
+    r.hear(502, wire::kEcnCe);
+    EXPECT_EQ(r.ch().heard.received_words, 0u);
+    r.hear(500, wire::kEcnEct0);
+    EXPECT_EQ(r.ch().heard.received_words, kWords);
+  }
+}
+
+TEST(ChannelHears, a_packet_beyond_the_window_is_not_received) {
+  Hearing r(wire::CcAlgorithm::kLdcp);
+  r.hear(500 + r.s->config.window_packets, wire::kEcnCe);
+  EXPECT_EQ(r.ldcp(), wire::CetphLdcp{});
+}
+
+// Who agreed on DCQCN or on nothing sends no report, and `next_cnp` lies where the report would.
+TEST(ChannelHears, without_a_report_nothing_is_added_up) {
+  for (auto agreed : {wire::CcAlgorithm::kNone, wire::CcAlgorithm::kDcqcn}) {
+    Hearing r(agreed);
+    r.hear(500, wire::kEcnEct0);
+    EXPECT_EQ(r.ch().next_cnp, Instant{});
   }
 }
 

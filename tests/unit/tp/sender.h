@@ -55,7 +55,7 @@ struct Sender : Channels {
   }
   void send_more(uint32_t packets, bool complete = true) {
     for (uint32_t i = 0; i < packets; ++i) {
-      if (ch().tells_sent) tell_sent(*s, channel, now, ch().next_psn, frame_, false);
+      if (ch().tells_sent) tell(ch().next_psn, false);
       packet_sent(*s, channel, ch().in_flight.back(s->messages), now);
     }
     ch().in_flight.back(s->messages).complete = complete;
@@ -94,7 +94,7 @@ struct Sender : Channels {
   std::vector<uint32_t> resend() {
     std::vector<uint32_t> all;
     for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn, now)) {
-      if (ch().tells_sent) tell_sent(*s, channel, now, psn, frame_, true);
+      if (ch().tells_sent) tell(psn, true);
       all.push_back(psn.value());
     }
     return all;
@@ -121,12 +121,20 @@ struct Sender : Channels {
     bool operator==(const Walked&) const = default;
   };
   uint32_t channel = 0;
+  bool asks = true;  ///< packets that are sent ask for an acknowledgement
   Acknowledged acknowledged;
   std::vector<Walked> walked;  ///< because of the latest acknowledgement
 
  private:
   std::byte frame_[kPacketBytes];
 
+  void tell(Psn psn, bool again) {
+    wire::RtpHeader rtp;
+    rtp.psn = psn;
+    rtp.ack_req = asks;
+    rtp.write(frame_ + ch().headers.size);
+    tell_sent(*s, channel, now, psn, frame_, again);
+  }
   void walk(const Acknowledged& a) {
     acknowledged = a;
     walked.clear();

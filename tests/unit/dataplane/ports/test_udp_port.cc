@@ -54,15 +54,13 @@ using Bytes = std::vector<std::byte>;
 struct Pair {
   UdpPort a, b;
   std::string error;
-  bool open(const char* ip, uint32_t mtu = 0, uint8_t ecn = 0, uint64_t rcvbuf = 4 << 20) {
+  bool open(const char* ip, uint32_t mtu = 0) {
     UdpPortOptions o;
     o.addresses = {*parse_ip(ip)};
     o.wanted_port = 0;
     o.mtu = mtu;
-    o.ecn = ecn;
     o.dscp = 46;
     o.receive_tos = true;
-    o.receive_buffer_bytes = rcvbuf;
     bool ok = a.open(o, &error) && b.open(o, &error);
     a.set_link(5);
     b.set_link(6);
@@ -105,9 +103,18 @@ size_t receive(UdpPort& port, RxFrame* out, size_t room) {
   return 0;
 }
 
+bool has_ipv6() {
+  UdpPort probe;
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("::1")};
+  o.wanted_port = 0;
+  std::string error;
+  return probe.open(o, &error);
+}
+
 void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
   Pair p;
-  ASSERT_TRUE(p.open(ip, 0, ecn)) << p.error;
+  ASSERT_TRUE(p.open(ip)) << p.error;
   EXPECT_EQ(p.a.mtu(), 4096u);
   size_t longest = 4096 + 150;
   for (size_t payload : {size_t{20}, size_t{64}, size_t{1024}, longest}) {
@@ -132,14 +139,89 @@ void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
 TEST(UdpPort, frame_in_is_frame_out__ipv4) { frame_in_is_frame_out("127.0.0.1", 0); }
 TEST(UdpPort, frame_in_is_frame_out__ipv4_ecn) { frame_in_is_frame_out("127.0.0.1", wire::kEcnEct0); }
 TEST(UdpPort, frame_in_is_frame_out__ipv6) {
-  UdpPort probe;
-  UdpPortOptions o;
-  o.addresses = {*parse_ip("::1")};
-  o.wanted_port = 0;
-  std::string error;
-  if (!probe.open(o, &error)) GTEST_SKIP() << "no IPv6 here: " << error;
+  if (!has_ipv6()) GTEST_SKIP() << "no IPv6 here";
   frame_in_is_frame_out("::1", wire::kEcnEct1);
 }
+
+// ---- ECN -----------------------------------------------------------------------------------------------------------
+
+// Frames of one sender, each with a code point of its own.
+class UdpPortEcn : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const bool v6 = std::strchr(GetParam(), ':') != nullptr;
+    if (v6 && !has_ipv6()) GTEST_SKIP() << "no IPv6 here";
+    ASSERT_TRUE(p.open(GetParam())) << p.error;
+  }
+  void commit(uint8_t ecn) {
+    const auto seed = static_cast<uint8_t>(sent.size());
+    sent.push_back(make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 100, seed, 46, ecn));
+    ASSERT_TRUE(send(p.a, sent.back()));
+  }
+  // All arrive in order, with code point and DSCP: a frame in is a frame out.
+  void expect_all() {
+    std::vector<Bytes> got;
+    RxFrame rx[kBurst];
+    while (got.size() < sent.size()) {
+      const size_t n = receive(p.b, rx, kBurst);
+      ASSERT_GT(n, 0u);
+      for (size_t i = 0; i < n; ++i) got.emplace_back(rx[i].data, rx[i].data + rx[i].bytes);
+      p.b.rx_release();
+    }
+    EXPECT_EQ(got, sent);
+    EXPECT_EQ(p.a.counters().tx_frames, sent.size());
+  }
+
+  Pair p;
+  std::vector<Bytes> sent;
+};
+
+TEST_P(UdpPortEcn, of_a_frame_alone) {
+  for (const uint8_t ecn : {0, 1, 0, 2, 3, 3, 0}) {
+    commit(ecn);
+    p.a.tx_flush({});
+  }
+  expect_all();
+}
+
+TEST_P(UdpPortEcn, of_the_frames_of_one_burst) {
+  for (const uint8_t ecn : {0, 1, 2, 3, 0, 3, 2, 1, 0, 0}) commit(ecn);
+  p.a.tx_flush({});
+  expect_all();
+}
+
+TEST_P(UdpPortEcn, of_the_last_frame_of_a_burst) {
+  for (const uint8_t last : {0, 1, 2, 3}) {
+    for (const uint8_t ecn : {uint8_t{2}, uint8_t{0}, last}) commit(ecn);
+    p.a.tx_flush({});
+  }
+  expect_all();
+}
+
+// A slot is used again, and the next burst has nothing of the one before.
+TEST_P(UdpPortEcn, of_many_bursts) {
+  for (int burst = 0; burst < 40; ++burst) {
+    for (int i = 0; i < 7; ++i) commit(static_cast<uint8_t>((burst * 3 + i * i) & 3));
+    p.a.tx_flush({});
+  }
+  expect_all();
+}
+
+TEST_P(UdpPortEcn, of_frames_that_found_no_room_at_first) {
+  for (const uint8_t ecn : {1, 2, 3, 0, 2, 0}) commit(ecn);
+  refuse_with = EAGAIN;
+  for (int passing : {2, 0, 1, 2}) {  // what is left at last goes alone
+    refuse_after = passing;
+    p.a.tx_flush({});
+    EXPECT_TRUE(p.a.has_unsent());
+  }
+  refuse_after = -1;
+  p.a.tx_flush({});
+  expect_all();
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, UdpPortEcn, testing::Values("127.0.0.1", "::1"),
+                         [](const auto& ip) { return std::strchr(ip.param, ':') != nullptr ? "ipv6" : "ipv4"; });
 
 TEST(UdpPort, receive_tos__off_reads_zero) {
   UdpPortOptions o;
