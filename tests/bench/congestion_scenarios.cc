@@ -10,19 +10,17 @@
 
 #include "lib/base/assert.h"
 #include "lib/transport/cc/rate.h"
-#include "tests/bench/virtual_fabric.h"
+#include "tests/bench/virtual_writer.h"
 
 namespace ub::bench {
 namespace {
 
 constexpr uint32_t kLongBytes = 64 * 1024, kShortBytes = 16 * 1024;
 constexpr uint32_t kUnderWay = 8;  // WRITEs of a long sender
-constexpr uint32_t kDepth = 32;
 constexpr Duration kSetUp = milliseconds(1);
 constexpr Duration kStartWithin = microseconds(100);  // the senders do not all begin at the same time
 constexpr Duration kSample = microseconds(1);
 constexpr uint32_t kSamplesPerPoint = 20;
-constexpr uint32_t kPacket = kFabricMtu + 66;  // bytes of a frame, with its headers
 
 CoreConfig config_for(const Algorithm& algorithm, uint64_t bits_per_second) {
   CoreConfig c;
@@ -38,7 +36,7 @@ CoreConfig config_for(const Algorithm& algorithm, uint64_t bits_per_second) {
 
 /// Of which there are four on the way there and back.
 Duration cable() {
-  const Duration sending = cc::time_of(kPacket, kHostRate / 8) + cc::time_of(kPacket, kBottleneckRate / 8);
+  const Duration sending = cc::time_of(kLongestFrame, kHostRate / 8) + cc::time_of(kLongestFrame, kBottleneckRate / 8);
   return (kRoundTrip - sending) / 4;
 }
 
@@ -57,109 +55,28 @@ VirtualHost& add_host(VirtualFabric& fabric, const Algorithm& algorithm, uint64_
                          {queue_for(algorithm, bits_per_second)});
 }
 
-/// What an application has on its host.
-struct End {
-  explicit End(VirtualHost& its_host)
-      : host(its_host),
-        sent(host, 2 * kDepth),
-        received(host, 2 * kDepth),
-        jfr(host, received, 2 * kDepth),
-        sends(kDepth, Core<FabricPort>::send_queue_work_bytes(kDepth)),
-        region(host, kLongBytes) {
-    JettyConfig c;
-    c.sq = sends.config(sent);
-    c.jfr = jfr.id;
-    UB_ASSERT(host.core.create_jetty(c, &sends.id) == Status::kOk);
-  }
-
-  VirtualHost& host;
-  emu::CompletionQueue sent, received;
-  emu::ReceiveQueue jfr;
-  emu::SendRing sends;
-  emu::Region region;
-};
-
-/// Writes to the memory of another host. Whoever derives from it says when.
-class Writer {
- public:
-  Writer(VirtualFabric& its_fabric, VirtualHost& host, const End& to) : fabric(its_fabric), end(host), to_(to) {
-    TargetConfig t;
-    t.instance = to.host.core.config().self;
-    t.id = to.sends.id;
-    t.path = host.path_to(to.host);
-    UB_ASSERT(host.core.add_target(fabric.now(), t, &target_) == Status::kOk);
-    host.on_turn = [this] { take_completions(); };
-  }
-  virtual ~Writer() = default;
-
-  uint64_t count(Counter c) const { return end.host.core.counters()[c]; }
-  uint64_t bytes_done() const { return bytes_done_; }
-  /// The channel of long messages, which its first one makes.
-  const tp::Channel* channel() const {
-    const Core<FabricPort>& core = end.host.core;
-    ChannelInfo info;
-    for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
-      if (core.channel_info(i, &info) && info.bulk) return &core.state().channels[i];
-    }
-    return nullptr;
-  }
-
- protected:
-  virtual void done(Instant since) = 0;
-
-  void write(uint32_t bytes, Instant since) {
-    Wqe e{};
-    e.op = WrOp::kWrite;
-    e.flags = kWrSignaled;
-    e.user_ctx = since.ns;
-    e.target = target_;
-    e.length = bytes;
-    e.sge = end.region.sge(0, bytes);
-    e.remote_address = to_.region.address();
-    e.token_id = to_.region.registered.token_id;
-    end.sends.post(e);
-    end.host.posted(end.sends.id);
-  }
-
-  VirtualFabric& fabric;
-  End end;
-
- private:
-  void take_completions() {
-    while (const Cqe* cqe = end.sent.front()) {
-      UB_ASSERT(cqe->status == CrStatus::kSuccess);
-      const Instant since{cqe->user_ctx};
-      bytes_done_ += cqe->length;
-      end.sent.pop();
-      done(since);
-    }
-  }
-
-  const End& to_;
-  uint32_t target_ = 0;
-  uint64_t bytes_done_ = 0;
-};
-
 class LongWriter final : public Writer {
  public:
-  LongWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to) : Writer(its_fabric, host, to) {
+  LongWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to) : Writer(its_fabric, host, to, kLongBytes) {
     const Duration wait = nanoseconds(static_cast<int64_t>(fabric.random().below(kStartWithin.ns)));
     fabric.call_at(fabric.now() + kSetUp + wait, [this] {
-      for (uint32_t i = 0; i < kUnderWay; ++i) write(kLongBytes, fabric.now());
+      for (uint32_t i = 0; i < kUnderWay; ++i) write(fabric.now());
     });
   }
 
  private:
-  void done(Instant) override { write(kLongBytes, fabric.now()); }
+  void done(Instant) override { write(fabric.now()); }
 };
 
 class ShortWriter final : public Writer {
  public:
-  using Writer::Writer;
+  ShortWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to) : Writer(its_fabric, host, to, kShortBytes) {
+    come();  // the first one makes the channel
+  }
 
   void come() {
     waiting_.push_back(fabric.now());
-    if (waiting_.size() == 1) write(kShortBytes, waiting_.front());
+    if (waiting_.size() == 1) write(waiting_.front());
   }
   const std::vector<double>& took() const { return took_; }  // ns
 
@@ -167,7 +84,7 @@ class ShortWriter final : public Writer {
   void done(Instant since) override {
     took_.push_back(static_cast<double>((fabric.now() - since).ns));
     waiting_.pop_front();
-    if (!waiting_.empty()) write(kShortBytes, waiting_.front());
+    if (!waiting_.empty()) write(waiting_.front());
   }
 
   std::deque<Instant> waiting_;  // the first one is under way
@@ -178,7 +95,9 @@ class ShortWriter final : public Writer {
 class Star {
  public:
   Star(const Algorithm& algorithm, uint64_t seed)
-      : fabric(seed), algorithm_(algorithm), receiver_(bench::add_host(fabric, algorithm, kBottleneckRate)) {}
+      : fabric(seed),
+        algorithm_(algorithm),
+        receiver_(bench::add_host(fabric, algorithm, kBottleneckRate), kLongBytes) {}
 
   template <class Kind>
   Kind& add() {
@@ -390,7 +309,7 @@ class ShortAmongLong {
   }
   std::vector<double> took() const {
     std::vector<double> all;
-    for (const ShortWriter* writer : shorts_) all.insert(all.end(), writer->took().begin(), writer->took().end());
+    for (const ShortWriter* writer : shorts_) all.insert(all.end(), writer->took().begin() + 1, writer->took().end());
     return all;
   }
 

@@ -3,7 +3,7 @@
 // Prints what each congestion control of the Core makes of a queue that too many fill (congestion_scenarios.h), in
 // virtual time: the same figures on any machine, at each run.
 //
-//   congestion_table [--json] [--only NAME]... [--plot-data FILE]
+//   congestion_table [--json] [--only NAME]... [--plot-data FILE] [--senders N] [--seed N]
 //
 // NAME is that of a scenario, `incast` or `short`, or that of an algorithm. FILE gets curves of the incast as CSV.
 #include <CLI/CLI.hpp>
@@ -24,6 +24,7 @@ struct Options {
   std::vector<std::string> only;
   std::string plot_data;
   uint64_t seed = 1;
+  uint32_t senders = 16;
   bool json = false;
 };
 
@@ -59,10 +60,13 @@ class Json {
 
 // ---- incast -----------------------------------------------------------------------------------------------------
 
-void print_incast_title() {
-  std::printf("incast: 16 senders of 25 Gb/s, 8 WRITEs of 64 KiB under way each, into 100 Gb/s; the last 10 of 20 ms\n");
-  std::printf("%-10s  busy  goodput  queue mean   p99 KB  fairness  least..most share   drops (before)   marks   again"
-              " needless timeouts\n", "");
+void print_incast_title(uint32_t senders) {
+  std::printf("incast: %u senders of 25 Gb/s, 8 WRITEs of 64 KiB under way each, into 100 Gb/s; the last 10 of 20 ms\n",
+              senders);
+  std::printf(
+      "%-10s  busy  goodput  queue mean   p99 KB  fairness  least..most share   drops (before)   marks   again"
+      " needless timeouts\n",
+      "");
 }
 
 void print_incast(const Algorithm& a, const IncastResult& r) {
@@ -75,8 +79,9 @@ void print_incast(const Algorithm& a, const IncastResult& r) {
 
 void print_incast_json(Json& json, const Algorithm& a, const IncastResult& r) {
   json.object("incast", a.name, r);
-  std::printf("\"early_drops\": %lu, \"mean_queue_kb\": %.2f, \"p99_queue_kb\": %.2f, \"fairness\": %.4f, \"shares\": [",
-              number(r.early_drops), r.mean_queue / 1000, r.p99_queue / 1000, r.fairness);
+  std::printf(
+      "\"early_drops\": %lu, \"mean_queue_kb\": %.2f, \"p99_queue_kb\": %.2f, \"fairness\": %.4f, \"shares\": [",
+      number(r.early_drops), r.mean_queue / 1000, r.p99_queue / 1000, r.fairness);
   for (size_t i = 0; i < r.shares.size(); ++i) std::printf("%s%.3f", i == 0 ? "" : ", ", r.shares[i]);
   std::printf("]}");
 }
@@ -89,11 +94,11 @@ void write_curve(FILE* file, const Algorithm& a, const std::vector<IncastPoint>&
 }
 
 void incast(const Options& o, Json& json, FILE* plot) {
-  if (!o.json) print_incast_title();
+  if (!o.json) print_incast_title(o.senders);
   for (const Algorithm& a : kAlgorithms) {
     if (!is_wanted(o, a.name)) continue;
     std::vector<IncastPoint> curve;
-    const IncastResult r = run_incast(a, {.seed = o.seed}, plot == nullptr ? nullptr : &curve);
+    const IncastResult r = run_incast(a, {.senders = o.senders, .seed = o.seed}, plot == nullptr ? nullptr : &curve);
     o.json ? print_incast_json(json, a, r) : print_incast(a, r);
     if (plot != nullptr) write_curve(plot, a, curve);
     std::fflush(stdout);
@@ -133,8 +138,9 @@ void short_among_long(const Options& o, Json& json) {
 
 void run(const Options& o, FILE* plot) {
   if (plot != nullptr) {
-    std::fprintf(plot, "algorithm,us,window_packets,in_flight_packets,rate_limit_gbps,passed_gbps,first_sender_gbps,"
-                       "queue_kb\n");
+    std::fprintf(plot,
+                 "algorithm,us,window_packets,in_flight_packets,rate_limit_gbps,passed_gbps,first_sender_gbps,"
+                 "queue_kb\n");
   }
   Json json(o.json);
   if (is_wanted(o, "incast")) incast(o, json, plot);
@@ -153,8 +159,10 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app{"What congestion control makes of a queue that too many fill, in virtual time"};
   app.add_flag("--json", o.json, "JSON instead of a table");
-  app.add_option("--only", o.only, "these scenarios (incast, short) or algorithms, and no others")->check(fault_of_name);
+  app.add_option("--only", o.only, "these scenarios (incast, short) or algorithms, and no others")
+      ->check(fault_of_name);
   app.add_option("--plot-data", o.plot_data, "a file that gets curves of the incast: window, rate and queue as CSV");
+  app.add_option("--senders", o.senders, "of the incast")->check(CLI::Range(1, 60));
   app.add_option("--seed", o.seed, "of all that is random");
   std::string algorithms = "Algorithms:\n";
   for (const Algorithm& a : kAlgorithms) algorithms += std::string("  ") + a.name + ": " + a.text + "\n";

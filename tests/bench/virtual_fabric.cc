@@ -16,7 +16,6 @@ template class ub::roce::Engine<ub::bench::FabricPort>;
 namespace ub::bench {
 namespace {
 
-constexpr uint32_t kLongestFrame = kFabricMtu + 128;
 constexpr uint32_t kNetwork = 0x0a000000;  // 10.path.0.number
 constexpr size_t kBudget = 64;             // frames of one poll
 
@@ -36,8 +35,8 @@ CoreConfig config_of(CoreConfig config, uint32_t number) {
 // ---- ports ------------------------------------------------------------------------------------------------------
 
 Duration FabricPort::room() const {
-  return nanoseconds(static_cast<int64_t>(uint64_t{spec_.waiting_frames} * kLongestFrame * 8'000'000'000 /
-                                          spec_.bits_per_second));
+  return nanoseconds(
+      static_cast<int64_t>(uint64_t{spec_.waiting_frames} * kLongestFrame * 8'000'000'000 / spec_.bits_per_second));
 }
 
 std::byte* FabricPort::tx_begin(uint32_t, size_t bytes) {
@@ -91,7 +90,7 @@ void VirtualHost::posted(uint32_t jetty) {
 // ---- the hop ----------------------------------------------------------------------------------------------------
 
 VirtualFabric::HopQueue::HopQueue(const QueueSpec& its_spec, uint64_t seed)
-    : spec(its_spec), caqm({.bits_per_second = its_spec.bits_per_second}, seed) {}
+    : spec(its_spec), caqm({.bits_per_second = its_spec.bits_per_second, .packet_bytes = kLongestFrame}, seed) {}
 
 VirtualHost& VirtualFabric::add_host(CoreConfig config, const PortSpec& port, const std::vector<QueueSpec>& queues) {
   const auto number = static_cast<uint32_t>(hosts_.size() + 1);

@@ -33,6 +33,7 @@
 namespace ub::bench {
 
 inline constexpr uint32_t kFabricMtu = 4096;
+inline constexpr uint32_t kLongestFrame = kFabricMtu + 86;  ///< bytes, of a WRITE over RTP and IPv4
 
 /// What a host sends into.
 struct PortSpec {
@@ -44,12 +45,12 @@ struct PortSpec {
 /// A queue of the hop, and the cable behind it.
 struct QueueSpec {
   uint64_t bits_per_second = 0;
-  Duration cable{};            ///< to the host
-  Duration jitter{};           ///< each frame is later by up to so much; their order stays
-  uint64_t limit_bytes = 0;    ///< a frame with which more would wait is dropped; 0: none is
-  impair::Marking marks;       ///< for senders that know ECN alone
-  bool speaks_caqm = false;    ///< it answers the wishes of C-AQM (caqm_hop.h)
-  bool down = false;           ///< no frame enters
+  Duration cable{};          ///< to the host
+  Duration jitter{};         ///< each frame is later by up to so much; their order stays
+  uint64_t limit_bytes = 0;  ///< a frame with which more would wait is dropped; 0: none is
+  impair::Marking marks;     ///< for senders that know ECN alone
+  bool speaks_caqm = false;  ///< it answers the wishes of C-AQM (caqm_hop.h)
+  bool down = false;         ///< no frame enters
 };
 
 /// Totals. Payload frames are those of at least kPayloadFrameBytes.
@@ -124,8 +125,6 @@ class VirtualFabric {
 
   /// The host has an address for each queue. Its Core gets the identity, incarnation and seed of its number.
   VirtualHost& add_host(CoreConfig config, const PortSpec& port, const std::vector<QueueSpec>& queues);
-  VirtualHost& host(size_t i) { return *hosts_[i].host; }
-  size_t hosts() const { return hosts_.size(); }
 
   /// It may be changed at any time; what has left the queue is not concerned.
   QueueSpec& queue_spec(const VirtualHost& host, uint32_t path = 0) { return queue_of(host, path).spec; }
@@ -161,7 +160,7 @@ class VirtualFabric {
     Instant at;
     uint64_t order;
     Kind kind;
-    uint32_t where = 0;           // host, from 0; of a call its number
+    uint32_t where = 0;  // host, from 0; of a call its number
     uint32_t path = 0;
     FabricFrame* frame = nullptr;
     bool operator>(const Happening& o) const { return at != o.at ? at > o.at : order > o.order; }

@@ -2,8 +2,8 @@
 //
 // The times at which packets in flight left, for flows that want the round trip of each packet. A flow has a block of
 // times, which are found by PSN modulo the most packets that it has in flight. A packet that left again has no time
-// (Karn), nor has one whose acknowledgement the peer may delay, if the flow does not want that delay. Flows that want no
-// round trips have no block, and a Core without flows that want them has no memory for blocks.
+// (Karn), nor has one whose acknowledgement the peer may delay, if the flow does not want that delay. Flows that want
+// no round trips have no block, and a Core without flows that want them has no memory for blocks.
 #pragma once
 
 #include <algorithm>

@@ -14,13 +14,12 @@ namespace ub::cc {
 
 inline constexpr uint16_t kNoWindow = UINT16_MAX;
 
-/// What the owner of a flow knows of its way, and passes with every signal. All but `least_round_trip` and
-/// `in_flight` stays the same while the flow lives.
+/// What the owner of a flow knows of its way, and passes with every signal. All but `in_flight` stays the same while
+/// the flow lives.
 struct Path {
   uint16_t most_packets = kNoWindow;             ///< most packets in flight that the sender can keep track of
   uint16_t packet_bytes = 1024;                  ///< longest data packet, with all its headers
   uint32_t line_kbytes_per_second = UINT32_MAX;  ///< the highest rate that it may ever have; not zero
-  Duration least_round_trip{};  ///< seen lately; zero: none was measured
   uint32_t in_flight = 0;  ///< packets: before one that leaves now, or after those that were acknowledged now
   const Constants* constants = &kUsualConstants;  ///< they outlive the flow
 };

@@ -41,11 +41,6 @@ Duration Swift::usual_round_trip(const SwiftConstants& c) const {
   return std::max(nanoseconds(delay_ns), c.base_target);
 }
 
-/// A path whose packets take longer than the base target even where nothing waits has a target beyond that.
-Duration Swift::beyond_base(const SwiftConstants& c, const Path& path) {
-  return std::max(path.least_round_trip * 3 / 2 - c.base_target, Duration{});
-}
-
 /// Takes this part of the window; unit: 1/kPacket.
 void Swift::decrease(Instant now, uint64_t part) {
   const uint64_t rest = window - window * part / kPacket;
@@ -74,7 +69,7 @@ void Swift::sent(Verdict& v, const Path& path, Instant now, uint32_t) {
 void Swift::round_trip(Verdict& v, const Path& path, Instant now, Duration sample) {
   const SwiftConstants& c = constants_of(path);
   const int64_t delay = std::clamp<int64_t>(sample.ns, 1, kLongestDelay);
-  const int64_t excess = delay - (target(c) + beyond_base(c, path)).ns;
+  const int64_t excess = delay - target(c).ns;
   delay_ns = static_cast<uint32_t>(delay) & kLongestDelay;
   below_target = excess < 0;
   if (excess > 0 && now - decreased_at >= sample) {

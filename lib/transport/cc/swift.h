@@ -12,9 +12,9 @@
 // The times must be those of the network. A peer delays the acknowledgement of a packet that does not ask for one, and
 // one acknowledgement tells of many small packets, of which the oldest waited for the newest. So the sender notes when
 // a packet left only if it asks for an acknowledgement (kOnlyAsked), and at least one packet of each window has to ask.
-// A flow without a block of SendTimes hears of losses only. The base target is never less than one and a half of the
-// least round trip that was seen lately: otherwise the window would fall to the least on a path that takes longer even
-// when it is empty.
+// A flow without a block of SendTimes hears of losses only. And base_target has to be beyond the round trip of an empty
+// path. Otherwise the window falls to the least, although nothing waits in any queue. No flow can find that out by
+// itself: to one that begins while a queue is long, the queue looks like a long path.
 #pragma once
 
 #include "lib/transport/cc/member.h"
@@ -45,7 +45,6 @@ struct Swift : Member {
   Duration target(const SwiftConstants& c) const;
 
  private:
-  static Duration beyond_base(const SwiftConstants& c, const Path& path);
   Duration usual_round_trip(const SwiftConstants& c) const;
   void decrease(Instant now, uint64_t part);
   void judge(Verdict& v, const SwiftConstants& c) const;

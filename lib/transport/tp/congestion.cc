@@ -18,7 +18,6 @@ cc::Path path_of(const State& s, const Channel& ch) {
   return {.most_packets = kMaxWindow,
           .packet_bytes = static_cast<uint16_t>(ch.headers.size + kMostHeaderBytes + ch.offered_mtu),
           .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
-          .least_round_trip = least_round_trip(ch.round_trip),
           .in_flight = ch.outstanding(),
           .constants = &s.config.congestion};
 }

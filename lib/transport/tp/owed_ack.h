@@ -33,9 +33,10 @@ constexpr uint16_t low_bits(Psn psn) { return static_cast<uint16_t>(psn.value())
 
 // How long the acknowledgement of a packet that asks for one may take. Where packets may be lost, most packets of short
 // flights ask; so that nobody waits for acknowledgements who waits for answers, that of a single one leaves behind the
-// next packet, which is the answer to it, or the next request.
+// next packet, which is the answer to it, or the next request. A sender that waits for what we report of the network is
+// not kept waiting.
 inline Duration delay_if_asked(const Channel& ch) {
-  if (!ch.asks_soon || ch.unacknowledged > 1) return {};
+  if (!ch.asks_soon || ch.feeds_back || ch.unacknowledged > 1) return {};
   return std::min(kMostAckDelayIfAsked, ch.round_trip.smoothed / 2);
 }
 

@@ -19,7 +19,9 @@ struct TestFlow : Flow {
     times.init(arena, 1, kPackets);
     begin(*this, times, chosen, path, Psn(100));
   }
-  void send(uint32_t psn, uint64_t now, bool again = false) { sent(*this, times, path, {now}, Psn(psn), 1000, {.again = again}); }
+  void send(uint32_t psn, uint64_t now, bool again = false) {
+    sent(*this, times, path, {now}, Psn(psn), 1000, {.again = again});
+  }
   void ack(uint32_t from, uint32_t to, uint64_t now) { acknowledged(*this, times, path, {now}, Psn(from), Psn(to)); }
 
   std::vector<std::byte> memory;

@@ -57,10 +57,10 @@ TEST(SendTimes, a_packet_tells_one_round_trip) {
 }
 
 // Karn
-TEST(SendTimes, a_packet_that_forget_tells_none) {
+TEST(SendTimes, a_packet_that_left_again_tells_none) {
   Times t;
   t.left(t.block, Psn(5), {1000});
-  t.left_again(t.block, Psn(5));
+  t.forget(t.block, Psn(5));
   EXPECT_EQ(t.round_trip(5, 1500), -1);
 }
 

@@ -416,19 +416,5 @@ TEST(Swift, goes_by_the_constants_that_it_is_given) {
   EXPECT_EQ(w.window, kPacket);
 }
 
-TEST(Swift, a_path_that_is_long_when_it_is_empty_has_a_longer_target) {
-  Window w(200 * Swift::kPacket);
-  w.path.least_round_trip = microseconds(60);
-  const uint32_t before = w.window;
-  w.sample(microseconds(90));
-  EXPECT_EQ(w.window, before) << "one and a half of 60 us";
-  w.sample(microseconds(100));
-  EXPECT_LT(w.window, before);
-  Window shorter(200 * Swift::kPacket);
-  shorter.path.least_round_trip = microseconds(10);
-  shorter.sample(kUsual.base_target);
-  EXPECT_EQ(shorter.window, before) << "the base target, though 10 us are far below it";
-}
-
 }  // namespace
 }  // namespace ub::cc

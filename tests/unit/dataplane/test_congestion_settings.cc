@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The section [congestion] on its way to the Core: each key is one of its numbers, and unless a user says otherwise each
-// number is the one that the algorithms have anyway.
+// The section [congestion] on its way to the Core: each key is one of its numbers, and unless a user says otherwise
+// each number is the one that the algorithms have anyway.
 #include "dataplane/congestion_settings.h"
 
 #include <gtest/gtest.h>

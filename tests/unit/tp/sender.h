@@ -121,7 +121,7 @@ struct Sender : Channels {
     bool operator==(const Walked&) const = default;
   };
   uint32_t channel = 0;
-  bool asks = true;  ///< packets that are sent ask for an acknowledgement
+  bool all_ask = true;  ///< packets that are sent ask for an acknowledgement
   Acknowledged acknowledged;
   std::vector<Walked> walked;  ///< because of the latest acknowledgement
 
@@ -131,7 +131,7 @@ struct Sender : Channels {
   void tell(Psn psn, bool again) {
     wire::RtpHeader rtp;
     rtp.psn = psn;
-    rtp.ack_req = asks;
+    rtp.ack_req = all_ask;
     rtp.write(frame_ + ch().headers.size);
     tell_sent(*s, channel, now, psn, frame_, again);
   }
