@@ -44,26 +44,18 @@ Duration Swift::usual_round_trip(const SwiftConstants& c) const {
 /// Takes this part of the window; unit: 1/kPacket.
 void Swift::decrease(Instant now, uint64_t part) {
   const uint64_t rest = window - window * part / kPacket;
-  const auto after = std::max(static_cast<uint32_t>(rest), kLeast);
+  const auto after = std::max(static_cast<uint32_t>(rest), kPacket);
   if (after >= window) return;
   window = after;
   decreased_at = now;
 }
 
-void Swift::judge(Verdict& v, const SwiftConstants& c) const {
-  v.window_packets = static_cast<uint16_t>(std::max(window / kPacket, uint32_t{1}));
-  v.next_packet = window < kPacket ? sent_at + usual_round_trip(c) * kPacket / window : Instant{};
-}
+void Swift::judge(Verdict& v) const { v.window_packets = static_cast<uint16_t>(window / kPacket); }
 
 void Swift::begin(Verdict& v, const Path& path, Psn) {
   *this = {};
   window = std::clamp<uint32_t>(constants_of(path).initial_packets, 1, path.most_packets) * kPacket;
-  judge(v, constants_of(path));
-}
-
-void Swift::sent(Verdict& v, const Path& path, Instant now, uint32_t) {
-  sent_at = now;
-  judge(v, constants_of(path));
+  judge(v);
 }
 
 void Swift::round_trip(Verdict& v, const Path& path, Instant now, Duration sample) {
@@ -76,33 +68,28 @@ void Swift::round_trip(Verdict& v, const Path& path, Instant now, Duration sampl
     const auto part = part_of(c.decrease_percent) * static_cast<uint64_t>(excess) / static_cast<uint64_t>(delay);
     decrease(now, std::min(part, part_of(c.most_decrease_percent)));
   }
-  judge(v, c);
+  judge(v);
 }
 
 void Swift::acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets, Psn) {
   const bool used = 2 * (path.in_flight + packets) >= v.window_packets;
   if (!below_target || !used) return;
-  const uint64_t more = packets * part_of(constants_of(path).increase_percent) * kPacket / std::max(window, kPacket);
+  const uint64_t more = packets * part_of(constants_of(path).increase_percent) * kPacket / window;
   window = static_cast<uint32_t>(std::min(window + more, uint64_t{path.most_packets} * kPacket));
-  judge(v, constants_of(path));
+  judge(v);
 }
 
 void Swift::lost(Verdict& v, const Path& path, Instant now, const Loss&) {
   const SwiftConstants& c = constants_of(path);
   if (now - decreased_at < usual_round_trip(c)) return;
   decrease(now, part_of(c.most_decrease_percent));
-  judge(v, c);
+  judge(v);
 }
 
-void Swift::timed_out(Verdict& v, const Path& path, Instant now, Psn) {
-  const SwiftConstants& c = constants_of(path);
-  if (window > kPacket) {
-    window = kPacket;
-    decreased_at = now;
-  } else {
-    decrease(now, part_of(c.most_decrease_percent));
-  }
-  judge(v, c);
+void Swift::timed_out(Verdict& v, const Path&, Instant now, Psn) {
+  window = kPacket;
+  decreased_at = now;
+  judge(v);
 }
 
 }  // namespace ub::cc

@@ -41,11 +41,11 @@ void expect(const Setting& s, const Bounds& b) {
   EXPECT_GE(r.jain, b.least_jain);
 }
 
-// A target between 25 and 50 us leaves room for 10 to 29 packets beyond a round trip of 11 us. Among 64 flows, which
-// have less than one packet each, some are unlucky for a long time.
+// A target between 25 and 50 us leaves room for 10 to 29 packets beyond a round trip of 11 us. 64 flows keep one packet
+// each under way, which is more.
 TEST(SwiftLoop, fills_the_line_within_the_target_and_shares_it) {
   for (const Bounds& b :
-       {Bounds{1, 0.98, 17, 1}, {2, 0.98, 19, 0.98}, {4, 0.98, 21, 0.98}, {16, 0.97, 26, 0.97}, {64, 0.97, 26, 0.75}}) {
+       {Bounds{1, 0.98, 17, 1}, {2, 0.98, 19, 0.98}, {4, 0.98, 21, 0.98}, {16, 0.97, 26, 0.97}, {64, 0.97, 45, 0.98}}) {
     expect(with_flows(b.flows), b);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Swift's window, by the rules of its paper (Kumar et al., SIGCOMM 2020): the target of a round trip, growth below it,
-// decreases beyond it, and pauses where a window is less than one packet.
+// decreases beyond it.
 #include "lib/transport/cc/swift.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,6 @@ struct Window : Swift {
   explicit Window(uint64_t in_units) : Window() { window = static_cast<uint32_t>(in_units); }
 
   uint32_t packets() const { return v.window_packets; }
-  void send(Instant when) { Swift::sent(v, path, now = when, 1000); }
   void sample(Duration delay) { round_trip(v, path, now, delay); }
   void ack(uint32_t packets, uint32_t in_flight) {
     path.in_flight = in_flight;
@@ -41,7 +40,7 @@ struct Window : Swift {
 
 // ---- begin -----------------------------------------------------------------------------------------------------
 
-TEST(Swift, begins_with_ten_packets_without_pauses) {
+TEST(Swift, begins_with_ten_packets) {
   Window w;
   EXPECT_EQ(w.packets(), 10u);
   EXPECT_EQ(w.v.next_packet, Instant{});
@@ -53,8 +52,7 @@ TEST(Swift, begins_with_ten_packets_without_pauses) {
 }
 
 TEST(Swift, a_new_flow_forgets_the_one_before) {
-  Window w(kPacket / 8);
-  w.send(w.now);
+  Window w(2 * kPacket);
   w.sample(kHigh);
   w.begin(w.v, w.path, Psn(0));
   EXPECT_EQ(w.packets(), 10u);
@@ -67,7 +65,7 @@ TEST(Swift, a_new_flow_forgets_the_one_before) {
 // ---- the target ------------------------------------------------------------------------------------------------
 
 TEST(Swift, the_target_is_the_longest_for_the_smallest_window) {
-  for (const uint64_t units : {uint64_t{Swift::kLeast}, uint64_t{kPacket / 2}, uint64_t{kPacket}}) {
+  for (const uint64_t units : {uint64_t{kPacket / 2}, uint64_t{kPacket}}) {
     EXPECT_EQ(Window(units).target(kUsual), kUsual.base_target + kUsual.most_scaling) << units;
   }
   for (const uint64_t packets : {100, 101, 2048, 65535}) {
@@ -149,13 +147,6 @@ TEST(Swift, the_round_trip_that_took_something_lets_nothing_grow) {
   EXPECT_EQ(w.window, after);
 }
 
-TEST(Swift, below_one_packet_each_packet_adds_a_whole_one) {
-  Window w(kPacket / 4);
-  w.sample(kLow);
-  w.ack(1, 0);
-  EXPECT_EQ(w.window, kPacket + kPacket / 4);
-}
-
 TEST(Swift, never_exceeds_what_a_sender_can_track) {
   Window w(kMost * kPacket - 1);
   w.ack(kMost);
@@ -233,18 +224,18 @@ TEST(Swift, of_several_round_trips_the_last_says_whether_it_grows) {
   EXPECT_EQ(w.window, 6 * kPacket);
 }
 
-TEST(Swift, never_falls_below_the_least) {
+TEST(Swift, never_falls_below_one_packet) {
   Window w;
   for (int i = 0; i < 1000; ++i) {
     w.now += kHigh;
     w.sample(kHigh);
     EXPECT_EQ(w.packets(), std::max(1u, w.window / kPacket));
   }
-  EXPECT_EQ(w.window, Swift::kLeast);
+  EXPECT_EQ(w.window, kPacket);
 }
 
 TEST(Swift, what_takes_nothing_is_no_decrease) {
-  Window w(Swift::kLeast);
+  Window w(kPacket);
   w.sample(kHigh);
   EXPECT_EQ(w.decreased_at, Instant{});
 }
@@ -317,70 +308,11 @@ TEST(Swift, a_timeout_leaves_one_packet) {
   EXPECT_EQ(w.v.next_packet, Instant{});
   w.sample(kHigh);
   EXPECT_EQ(w.window, kPacket) << "it left before";
-}
-
-TEST(Swift, further_timeouts_leave_less_than_one_packet) {
-  Window w;
-  w.send(w.now);
   w.timeout();
-  w.timeout();
-  EXPECT_EQ(w.window, kPacket / 2);
-  EXPECT_EQ(w.packets(), 1u);
-  EXPECT_EQ(w.v.next_packet, w.sent_at + kUsual.base_target * 2);
-  for (int i = 0; i < 20; ++i) w.timeout();
-  EXPECT_EQ(w.window, Swift::kLeast);
-  EXPECT_EQ(w.v.next_packet, w.sent_at + kUsual.base_target * 1024);
-}
-
-// ---- pauses ----------------------------------------------------------------------------------------------------
-
-TEST(Swift, less_than_one_packet_leaves_one_at_a_time_with_pauses) {
-  Window w(kPacket / 4);
-  w.sample(microseconds(50));  // the target
-  w.send({5'000'000});
-  EXPECT_EQ(w.packets(), 1u);
-  EXPECT_EQ(w.v.next_packet, Instant{5'000'000} + microseconds(200));
-  w.send({6'000'000});
-  EXPECT_EQ(w.v.next_packet, Instant{6'000'000} + microseconds(200));
-}
-
-TEST(Swift, on_an_empty_path_the_base_target_stands_for_the_round_trip) {
-  Window w(kPacket / 2);
-  w.sample(microseconds(3));
-  w.send({5'000'000});
-  EXPECT_EQ(w.v.next_packet, Instant{5'000'000} + kUsual.base_target * 2);
-}
-
-TEST(Swift, one_packet_needs_no_pause) {
-  Window w(kPacket - 1);
-  w.send(w.now);
-  EXPECT_GT(w.v.next_packet, w.now);
-  Window whole(kPacket);
-  whole.send(whole.now);
-  EXPECT_EQ(whole.v.next_packet, Instant{});
-}
-
-TEST(Swift, a_pause_ends_when_the_window_grows_beyond_one_packet) {
-  Window w(kPacket / 16);
-  w.send(w.now);
-  ASSERT_GT(w.v.next_packet, w.now);
-  w.sample(kLow);
-  w.ack(1, 0);
-  EXPECT_EQ(w.v.next_packet, Instant{});
-}
-
-TEST(Swift, a_pause_is_longer_as_soon_as_the_window_is_smaller) {
-  Window w(kPacket / 2);
-  w.send(w.now);
-  const Instant left = w.now;
-  w.now += kHigh;
-  w.sample(kHigh);
-  EXPECT_EQ(w.window, kPacket * 6 / 10 / 2 + 1) << "80 % of 50 of 100 us are taken";
-  EXPECT_EQ(w.v.next_packet, left + kHigh * kPacket / w.window);
+  EXPECT_EQ(w.window, kPacket);
 }
 
 TEST(Swift, hears_what_it_needs) {
-  EXPECT_TRUE(Swift::kHearsPackets) << "for pauses";
   EXPECT_TRUE(Swift::kHearsRoundTrips);
   EXPECT_TRUE(Swift::kOnlyAsked);
 }
