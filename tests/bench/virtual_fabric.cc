@@ -128,7 +128,7 @@ void VirtualFabric::enter_hop(FabricFrame* frame) {
 void VirtualFabric::mark(HopQueue& queue, FabricFrame& frame, uint64_t queued, uint8_t ecn) {
   uint8_t after = ecn;
   if (queue.spec.speaks_caqm) {
-    after = queue.caqm.pass(now_, static_cast<uint32_t>(frame.bytes.size()), queued, ecn);
+    after = queue.caqm.pass(queued, ecn);
   } else if (random_.chance(impair::mark_chance(queue.spec.marks, queued))) {
     after = wire::kEcnCe;
   }

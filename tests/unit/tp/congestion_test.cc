@@ -295,20 +295,6 @@ TEST(ChannelSwift, a_packet_that_went_again_tells_none) {
   EXPECT_EQ(s.round_trip(), 0u);
 }
 
-// That of its timeouts, which it measures by itself.
-TEST(ChannelSwift, what_the_channel_knows_of_a_long_path_makes_its_target_longer) {
-  for (const bool known : {false, true}) {
-    Swiftly s;
-    if (known) add_sample(s.ch().round_trip, microseconds(80), s.now);
-    const uint32_t before = s.ch().flow.swift.window;
-    s.send(true);
-    s.pass(microseconds(80));
-    s.ack(100);
-    EXPECT_EQ(s.round_trip(), 80'000u);
-    EXPECT_EQ(s.ch().flow.swift.window < before, !known);
-  }
-}
-
 TEST(ChannelRoundTrip, who_listens_wants_that_of_packets_that_did_not_ask_as_well) {
   Listening s;
   s.all_ask = false;

@@ -390,6 +390,24 @@ TEST(Transmitter, one_that_is_asked_for_leaves_at_once_before_the_first_round_tr
   EXPECT_EQ(s.send_acks(), 1u);
 }
 
+// 6.6: the sender waits for what the network said.
+TEST(Transmitter, one_that_is_asked_for_and_reports_leaves_at_once) {
+  for (auto agreed : {wire::CcAlgorithm::kCaqm, wire::CcAlgorithm::kLdcp}) {
+    Asked s(microseconds(100));
+    s.send_packet();
+    EXPECT_EQ(s.send_acks(), 1u);
+    s.ch().feedback = agreed;
+    s.ch().feeds_back = true;
+    s.owe(RxVerdict::kInOrder, true);
+    EXPECT_EQ(s.send_acks(), 1u);
+    const Sending::Seen p = s.seen(2);
+    EXPECT_EQ(p.rtp.opcode, wire::TpOpcode::kAckCc);
+    EXPECT_EQ(p.behind_header, cc::feedback_size(agreed));
+    EXPECT_TRUE(p.sealed);
+    EXPECT_EQ(p.ecn, wire::kEcnNotCapable);
+  }
+}
+
 TEST(Transmitter, one_that_is_demanded_leaves_at_once) {
   Sending s;
   s.owe(RxVerdict::kDuplicate);
