@@ -349,6 +349,17 @@ TEST(Agreement, congestion_control_governs_and_what_it_reports_begins_with_nothi
   }
 }
 
+// What was heard of an attempt that another one replaces belongs to its packets.
+TEST(Agreement, a_newer_attempt_has_heard_nothing_of_the_network) {
+  Instance i;
+  const ControlTerms& ldcp = kControls[2];
+  i.s->config.congestion_control = ldcp.control;
+  const uint32_t channel = i.half_open(Instance::with(i.request_of_peer(9), ldcp));
+  i.ch(channel).heard.accepted(ldcp.said, 1000, wire::kEcnCe);
+  ASSERT_EQ(i.half_open(Instance::with(i.request_of_peer(10), ldcp)), channel);
+  EXPECT_EQ(i.ch(channel).heard.ldcp(), wire::CetphLdcp{});
+}
+
 // Silence says that packets were lost.
 TEST(Agreement, to_ask_soon_needs_both_and_a_wire_that_loses) {
   const auto asks_soon = [](bool lossless, uint8_t flags) {
