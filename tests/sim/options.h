@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/transport/cc/constants.h"
+
 namespace ub::sim {
 
 struct NetworkOptions {
