@@ -51,6 +51,16 @@ void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn
   });
 }
 
+void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next) {
+  UB_DCHECK(f.send_times == 0);
+  f = Flow{};
+  f.algorithm = algorithm;
+  with_member(f, [&]<class Type>(Type& member) {
+    member = Type{};
+    member.begin(f, path, next);
+  });
+}
+
 void end(Flow& f, SendTimes& times) {
   times.give_back(f.send_times);
   f = Flow{};
@@ -85,7 +95,15 @@ void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn 
     UB_DCHECK(packets <= times.packets());
     for (Psn psn = from; psn != to; ++psn) measure(f, times, path, now, psn);
   }
-  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, to); });
+  acknowledged(f, path, now, packets, to);
+}
+
+void acknowledged(Flow& f, const Path& path, Instant now, uint32_t packets, Psn until) {
+  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, until); });
+}
+
+void round_trip(Flow& f, const Path& path, Instant now, Duration sample) {
+  with_member(f, [&](auto& member) { member.round_trip(f, path, now, sample); });
 }
 
 void marked(Flow& f, const Path& path, Instant now, const Mark& mark) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/path_life.h"
+
+#include <algorithm>
+
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/send_record.h"
+#include "lib/transport/setup/terms.h"
+#include "lib/transport/tp/paths.h"
+
+namespace ub::setup {
+
+using tp::Channel;
+using tp::Path;
+using wire::ControlRecord;
+using wire::RecordReason;
+using wire::RecordType;
+
+namespace {
+
+constexpr Duration kLongestPause = milliseconds(64);
+constexpr Duration kFirstPause = microseconds(100);  // where no round trip is known
+
+// How long to wait for an answer before the next PING.
+Duration pause_before_next(const Path& p) {
+  const Duration first = p.round_trip.smoothed.ns == 0 ? kFirstPause : tp::pause_of(p.round_trip);
+  return std::min(first * (int64_t{1} << std::min<uint8_t>(p.asked, 20)), kLongestPause);
+}
+
+void ask(CoreState& s, const Channel& ch, Path& p) {
+  p.question = Psn(s.prng.next_u32());
+  send_path_record(s, ch, p, RecordType::kPing);
+  p.asked_at = s.now;
+  p.ask_at = s.now + pause_before_next(p);
+  if (p.asked != UINT8_MAX) ++p.asked;
+}
+
+// Is the path one between these hosts, and does it choose this channel's peer?
+bool concerns(const ExtraPath& extra, const Channel& ch) {
+  if (extra.peer != wire::IpAddress{}) return extra.peer == ch.remote_endpoint.ip;
+  return extra.local.ip == ch.local_endpoint.ip;
+}
+
+}  // namespace
+
+bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
+  return s.config.most_paths > 1 && !link.lossless && !is_compact(lane);
+}
+
+void open_paths(CoreState& s, uint32_t channel) {
+  const Channel& ch = s.channels[channel];
+  if (!ch.several_paths || !ch.initiator) return;
+  for (const ExtraPath& extra : std::span(s.extra_paths, s.extra_path_count)) {
+    if (!concerns(extra, ch)) continue;
+    wire::Endpoint remote = ch.remote_endpoint;
+    if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
+    if (tp::find_path(s, ch, extra.local, remote) != tp::kNoPath) continue;
+    if (tp::add_path(s, channel, s.now, extra.local, remote) == tp::kNoPath) s.count(Counter::kTpPathRefused);
+  }
+  ask_paths(s, channel);
+}
+
+void ask_paths(CoreState& s, uint32_t channel) {
+  const Channel& ch = s.channels[channel];
+  Instant next = Instant::never();
+  for (Path& p : tp::paths_of(s, ch)) {
+    if (p.live) continue;
+    if (p.ask_at <= s.now) ask(s, ch, p);
+    next = earlier(next, p.ask_at);
+  }
+  s.timers.arm(s.timer_of_channel(channel), next);
+}
+
+void on_path_ping(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+  const Channel& ch = s.channels[channel];
+  const bool knows_us = r.sender_tpn == ch.peer_tpn && r.sender_incarnation == ch.peer_incarnation &&
+                        r.receiver_incarnation == s.config.incarnation;
+  if (!ch.several_paths || ch.initiator || !knows_us || from.link != ch.link || !ch.is_up()) return;
+  if (tp::find_path(s, ch, from.local, from.remote) != tp::kNoPath) return;
+  if (tp::add_path(s, channel, s.now, from.local, from.remote) == tp::kNoPath) s.count(Counter::kTpPathRefused);
+}
+
+bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+  const Channel& ch = s.channels[channel];
+  if (!ch.several_paths || !ch.is_up()) return true;
+  const uint8_t path = tp::find_path(s, ch, from.local, from.remote);
+  const bool good = r.reason == RecordReason::kNone && r.sender_incarnation == ch.peer_incarnation;
+  if (path == 0 && !good) return false;
+  if (path == tp::kNoPath || !good) {
+    s.drop(Counter::kRxDropRecordPeer);
+    return true;
+  }
+  const Path& p = tp::path_at(s, ch, path);
+  if (p.live || r.initial_psn != p.question) {
+    s.drop(Counter::kRxDropRecordStale);
+    return true;
+  }
+  tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
+  return true;
+}
+
+}  // namespace ub::setup
