@@ -44,6 +44,7 @@ struct Path {
   LeftAt reach_left;   // when that one left
   uint32_t in_flight;  // packets whose last departure took it, and that are neither known to have arrived nor lost
   uint32_t arrived;    // so many were reported by the acknowledgement that is being read
+  uint32_t room;       // most packets in flight: the window of the flow, or less on a slow path (path_choice.h)
   uint32_t gap_ns;     // between arrivals while packets wait on the path; 0: none seem to wait
   RoundTrip round_trip;
   Instant news_at;   // when something was last reported to have arrived

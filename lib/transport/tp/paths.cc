@@ -28,6 +28,15 @@ bool any_lives(State& s, const Channel& ch) {
   return std::ranges::any_of(paths_of(s, ch), [](const Path& p) { return p.live; });
 }
 
+// The shortest smoothed round trip of the paths that live.
+Duration fastest_round_trip(State& s, const Channel& ch) {
+  Duration fastest = seconds(1);
+  for (const Path& p : paths_of(s, ch)) {
+    if (p.live && p.round_trip.smoothed.ns != 0) fastest = std::min(fastest, p.round_trip.smoothed);
+  }
+  return fastest;
+}
+
 // Copies the verdicts of all paths into the fields that packets read. A channel that may send more than before is
 // activated.
 void heed_paths(State& s, uint32_t channel, Instant now) {
@@ -35,9 +44,11 @@ void heed_paths(State& s, uint32_t channel, Instant now) {
   uint32_t window = 0;
   bool paced = true;
   Instant deadline = Instant::never();
-  for (const Path& p : paths_of(s, ch)) {
+  const Duration fastest = fastest_round_trip(s, ch);
+  for (Path& p : paths_of(s, ch)) {
     if (!p.live) continue;
-    window += p.flow.window_packets;
+    p.room = room_on(p, fastest);
+    window += p.room;
     paced &= !cc::may_leave(p.flow, now);
     deadline = earlier(deadline, cc::deadline(p.flow, now));
   }
@@ -119,15 +130,16 @@ void arrive(State& s, Channel& ch, Psn psn, Instant now) {
   d.path = kNoPath;
 }
 
-// The gap between arrivals matters while packets wait on the path: then they take longer than the least round trip.
+// The gap between arrivals matters while packets wait on the path: then they take longer than the least round trip, and
+// the path was never idle if the latest one left before the last news came.
 void measure_gap(Path& p, Duration sample, Instant now) {
-  const Duration least = std::min(p.round_trip.least, p.round_trip.former_least);
+  const Duration least = least_round_trip(p.round_trip);
   const bool waits = sample.ns * 4 > least.ns * 5;
   if (!waits) {
-    p.gap_ns -= (p.gap_ns + 3) / 4;
+    p.gap_ns -= (p.gap_ns + 15) / 16;
     return;
   }
-  if (p.news_at == Instant{} || p.arrived == 0) return;
+  if (p.reach_left.before(LeftAt::of(p.news_at)).ns <= 0) return;
   const int64_t gap = std::min<int64_t>((now - p.news_at).ns / p.arrived, seconds(1).ns);
   const int64_t old = p.gap_ns == 0 ? gap : int64_t{p.gap_ns};
   p.gap_ns = static_cast<uint32_t>(old + (gap - old) / 8);
@@ -158,9 +170,9 @@ void hear_of_paths(State& s, Channel& ch, Instant now) {
 
 // ---- losses ----
 
-// How long after a packet, which has not arrived, others on other paths may leave and arrive before it is lost.
+// A packet that has not arrived is lost if others that left so long after it, on other paths, have arrived.
 Duration pause_of_path(const Channel& ch, const Path& p) {
-  return p.round_trip.smoothed.ns == 0 ? ch.rto : pause_of(p.round_trip);
+  return p.round_trip.smoothed.ns == 0 ? ch.rto : p.round_trip.smoothed + p.round_trip.deviation * 4;
 }
 
 bool is_overtaken_on_path(const Path& p, const Departure& d) {
@@ -244,7 +256,8 @@ bool begin_paths(State& s, Channel& ch, cc::Algorithm algorithm) {
   first.live = true;
   first.tolerance.begin(ReorderTolerance::kLeastPackets);
   cc::begin(first.flow, algorithm, terms_of(s, ch, first), next_on(first));
-  ch.send_window = std::min<uint32_t>(ch.agreed_window, first.flow.window_packets);
+  first.room = first.flow.window_packets;
+  ch.send_window = std::min(ch.agreed_window, first.room);
   return true;
 }
 
