@@ -337,6 +337,7 @@ class Nic {
   bool statistics_stale_ = true;               // something happened since
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
+  std::vector<ExtraPath> extra_paths_;         // over UDP sockets
   std::vector<bool> dpdk_told_up_;             // of each: what was last reported; at first that it is
   static constexpr Duration kStatisticsPause = milliseconds(200);
   static constexpr Duration kTeardownWait = milliseconds(100);

@@ -264,11 +264,10 @@ void on_closed(CoreState& s, const ControlRecord& r) {
 }
 
 void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (r.several_paths) return on_path_ping(s, from, r);
   RecordReason reason = channel_of(s, r) != 0 ? RecordReason::kNone : RecordReason::kUnknownTpn;
   if (r.receiver_incarnation != 0 && r.receiver_incarnation != s.config.incarnation) reason = RecordReason::kRestarted;
-  if (!r.several_paths) return send_reply(s, from, r, RecordType::kPong, reason);
-  send_path_answer(s, from, r, reason);
-  if (reason == RecordReason::kNone) on_path_ping(s, channel_of(s, r), from, r);
+  send_reply(s, from, r, RecordType::kPong, reason);
 }
 
 void on_pong(CoreState& s, const Arrival& from, const ControlRecord& r) {

@@ -71,31 +71,50 @@ void ask_paths(CoreState& s, uint32_t channel) {
   s.timers.arm(s.timer_of_channel(channel), next);
 }
 
-void on_path_ping(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+namespace {
+
+// Is the path between these addresses one of the channel, or can it become one? The end that asked for the channel owns
+// its paths, so it learns none.
+bool takes_path(CoreState& s, uint32_t channel, const Arrival& from) {
   const Channel& ch = s.channels[channel];
-  const bool knows_us = r.sender_tpn == ch.peer_tpn && r.sender_incarnation == ch.peer_incarnation &&
-                        r.receiver_incarnation == s.config.incarnation;
-  if (!ch.several_paths || ch.initiator || !knows_us || from.link != ch.link || !ch.is_up()) return;
-  if (tp::find_path(s, ch, from.local, from.remote) != tp::kNoPath) return;
-  if (tp::add_path(s, channel, s.now, from.local, from.remote) == tp::kNoPath) s.count(Counter::kTpPathRefused);
+  if (!ch.several_paths || from.link != ch.link) return false;
+  if (tp::find_path(s, ch, from.local, from.remote) != tp::kNoPath) return true;
+  return !ch.initiator && tp::add_path(s, channel, s.now, from.local, from.remote) != tp::kNoPath;
+}
+
+}  // namespace
+
+void on_path_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  const uint32_t channel = channel_of(s, r);
+  if (channel == 0) return send_path_answer(s, from, r, RecordReason::kUnknownTpn);
+  const Channel& ch = s.channels[channel];
+  if (r.receiver_incarnation != s.config.incarnation) return send_path_answer(s, from, r, RecordReason::kRestarted);
+  const bool is_peer = r.sender_tpn == ch.peer_tpn && r.sender_incarnation == ch.peer_incarnation;
+  if (!ch.is_up() || !is_peer) return s.drop(Counter::kRxDropRecordPeer);
+  const bool takes = takes_path(s, channel, from);
+  if (!takes) s.count(Counter::kTpPathRefused);
+  send_path_answer(s, from, r, takes ? RecordReason::kNone : RecordReason::kNoResources);
 }
 
 bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
   const Channel& ch = s.channels[channel];
   if (!ch.several_paths || !ch.is_up()) return true;
   const uint8_t path = tp::find_path(s, ch, from.local, from.remote);
-  const bool good = r.reason == RecordReason::kNone && r.sender_incarnation == ch.peer_incarnation;
-  if (path == 0 && !good) return false;
-  if (path == tp::kNoPath || !good) {
+  if (path == tp::kNoPath) {
     s.drop(Counter::kRxDropRecordPeer);
     return true;
   }
-  const Path& p = tp::path_at(s, ch, path);
+  Path& p = tp::path_at(s, ch, path);
   if (p.live || r.initial_psn != p.question) {
     s.drop(Counter::kRxDropRecordStale);
     return true;
   }
-  tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
+  const bool knows_us = r.reason != RecordReason::kUnknownTpn && r.reason != RecordReason::kRestarted &&
+                        r.sender_incarnation == ch.peer_incarnation;
+  if (path == 0 && !knows_us) return false;
+  if (!knows_us) ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
+  if (r.reason == RecordReason::kNoResources) p.ask_at = Instant::never();  // and never again
+  if (r.reason == RecordReason::kNone && knows_us) tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
   return true;
 }
 
