@@ -47,6 +47,7 @@ OutRecord record_about(CoreState& s, const Channel& ch, RecordType type) {
   r.sender_tpn = ch.tpn;
   r.receiver_tpn = ch.peer_tpn;
   state_terms(s, ch, r);
+  if (type == RecordType::kPing) r.several_paths = false;  // send_path_record() asks about a path
   r.upi = s.config.upi;
   r.sender_eid = s.peers[ch.peer].local_eid;
   r.wanted_eid = ch.remote.eid;
@@ -65,6 +66,7 @@ void send_path_record(CoreState& s, const Channel& ch, const tp::Path& path, Rec
   OutRecord out = record_about(s, ch, type);
   out.local = path.local;
   out.remote = path.remote;
+  out.record.several_paths = true;
   out.record.initial_psn = path.question;
   out.pad_to_mtu = ch.offered_mtu;
   send_record(s, out);

@@ -139,7 +139,7 @@ TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
     EXPECT_TRUE(s.ch().tells_sent || code == wire::kEcnNotCapable);
     std::vector<std::byte> frame(100);
     s.ch().headers.write(frame.data(), frame.size() - s.ch().headers.size, wire::kEcnNotCapable);
-    tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
+    tell_sent(*s.s, s.channel, s.now, {}, Psn(100), frame, false);
     wire::NetHeader net;
     ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
     EXPECT_EQ(net.ecn(), code);
