@@ -12,7 +12,7 @@
 
 namespace ub::tp {
 
-cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight, const RoundTrip& round_trip) {
+cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight) {
   constexpr uint32_t kMostHeaderBytes = 64;  // between the network headers and the payload, and the ICRC
   return {.most_packets = kMaxWindow,
           .packet_bytes = static_cast<uint16_t>(ch.headers.size + kMostHeaderBytes + ch.offered_mtu),
@@ -23,7 +23,7 @@ cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight, co
 
 namespace {
 
-cc::Path path_of(const State& s, const Channel& ch) { return terms_of_flow(s, ch, ch.outstanding(), ch.round_trip); }
+cc::Path path_of(const State& s, const Channel& ch) { return terms_of_flow(s, ch, ch.outstanding()); }
 
 // The A bit of a data packet that is about to be sent.
 bool asks_for_acknowledgement(const Channel& ch, std::span<const std::byte> frame) {

@@ -21,7 +21,7 @@ void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
 void end_flow(State& s, Channel& ch);
 
 // What the flow of a channel, or of one of its paths, is told of its way with each signal.
-cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight, const RoundTrip& round_trip);
+cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight);
 
 constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
 

@@ -19,9 +19,7 @@ uint32_t number_of(const Path& p, const Departure& d) {
 Departure& departure_of(State& s, const Channel& ch, Psn psn) {
   return block_of(s, ch).departures[recovery_index(psn)];
 }
-cc::Path terms_of(const State& s, const Channel& ch, const Path& p) {
-  return terms_of_flow(s, ch, p.in_flight, p.round_trip);
-}
+cc::Path terms_of(const State& s, const Channel& ch, const Path& p) { return terms_of_flow(s, ch, p.in_flight); }
 Psn next_on(const Path& p) { return psn_of_number(p.newest + 1); }
 
 bool any_lives(State& s, const Channel& ch) {
