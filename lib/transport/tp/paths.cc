@@ -168,9 +168,15 @@ void hear_of_paths(State& s, Channel& ch, Instant now) {
 
 // ---- losses ----
 
-// A packet that has not arrived is lost if others that left so long after it, on other paths, have arrived.
-Duration pause_of_path(const Channel& ch, const Path& p) {
-  return p.round_trip.smoothed.ns == 0 ? ch.rto : p.round_trip.smoothed + p.round_trip.deviation * 4;
+// A packet that has not arrived is lost if others that left so long after it, on other paths, have arrived: as long as
+// this path is longer than the fastest one, and a margin, which grows while packets arrive that were taken for lost.
+Duration lead_of_others(const Channel& ch, const Path& p, Duration fastest) {
+  constexpr int64_t kMostFold = 8;
+  const RoundTrip& r = p.round_trip;
+  if (r.smoothed.ns == 0) return ch.rto;
+  const Duration margin = std::max(r.deviation * 4, r.smoothed / 2);
+  const int64_t fold = std::min<int64_t>(p.tolerance.packets / ReorderTolerance::kLeastPackets, kMostFold);
+  return r.smoothed - fastest + margin * fold;
 }
 
 bool is_overtaken_on_path(const Path& p, const Departure& d) {
@@ -180,15 +186,14 @@ bool is_overtaken_on_path(const Path& p, const Departure& d) {
   return p.tolerance.keeps_order() && d.left.before(p.reach_left) >= margin_of(p.round_trip);
 }
 
-// Nothing has arrived on the path since this packet left, though others have that left much later elsewhere.
-bool is_silent_path(const Channel& ch, const Path& p, const Departure& d, LeftAt latest) {
-  const Duration elsewhere = d.left.before(latest);
-  const Duration pause = pause_of_path(ch, p);
-  const auto unanswered = static_cast<int32_t>(p.newest - p.reach);
-  return elsewhere >= pause * 2 || (elsewhere >= pause && unanswered >= 3);
+// Nothing has arrived on the path since this packet left, nor any of at least two that left behind it or for long.
+bool is_silent_path(const Path& p, const Departure& d, Duration elsewhere, Duration lead) {
+  if (static_cast<int32_t>(p.reach - number_of(p, d)) > 0) return false;
+  return elsewhere >= lead * 2 || static_cast<int32_t>(p.newest - p.reach) >= 3;
 }
 
 struct PathLosses {
+  Duration fastest;  // round trip of the fastest path
   uint32_t count = 0;
   Psn first;
   uint64_t silent = 0;  // bit by path
@@ -211,11 +216,10 @@ void judge_packet(State& s, Channel& ch, RecoveryBlock& r, Psn psn, Instant now,
   Departure& d = departure_of(s, ch, psn);
   if (d.path == kNoPath || d.lost) return;
   const Path& p = path_at(s, ch, d.path);
-  const LeftAt latest = block_of(s, ch).latest_left;
-  const bool overtaken = is_overtaken_on_path(p, d);
-  const bool elsewhere = !overtaken && d.left.before(latest) >= pause_of_path(ch, p);
-  if (!overtaken && !elsewhere) return;
-  if (elsewhere && is_silent_path(ch, p, d, latest)) losses.silent |= uint64_t{1} << d.path;
+  const Duration elsewhere = d.left.before(block_of(s, ch).latest_left), lead = lead_of_others(ch, p, losses.fastest);
+  const bool late = elsewhere >= lead;
+  if (!late && !is_overtaken_on_path(p, d)) return;
+  if (late && is_silent_path(p, d, elsewhere, lead)) losses.silent |= uint64_t{1} << d.path;
   lose(s, ch, d, now);
   if (queue_resend(r, psn)) losses.add(psn);
 }
@@ -357,7 +361,7 @@ uint32_t judge_by_paths(State& s, Channel& ch, Psn end, Instant now, Psn* first)
   RecoveryBlock& r = s.recovery[ch.recovery];
   const uint32_t channel = number_of(s, ch);
   const Psn stop = end.before(ch.next_psn) ? end : ch.next_psn;
-  PathLosses losses;
+  PathLosses losses{.fastest = fastest_round_trip(s, ch), .first = {}};
   for (Psn psn = ch.oldest_unacked; psn.before(stop); ++psn) {
     if (!test_bit(r.sacked, recovery_index(psn))) judge_packet(s, ch, r, psn, now, losses);
   }
