@@ -174,7 +174,7 @@ Duration lead_of_others(const Channel& ch, const Path& p, Duration fastest) {
   constexpr int64_t kMostFold = 8;
   const RoundTrip& r = p.round_trip;
   if (r.smoothed.ns == 0) return ch.rto;
-  const Duration margin = std::max(r.deviation * 4, r.smoothed / 2);
+  const Duration margin = std::max(r.deviation * 4, r.smoothed);
   const int64_t fold = std::min<int64_t>(p.tolerance.packets / ReorderTolerance::kLeastPackets, kMostFold);
   return r.smoothed - fastest + margin * fold;
 }
