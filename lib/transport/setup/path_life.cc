@@ -47,17 +47,29 @@ bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
   return s.config.most_paths > 1 && !link.lossless && !is_compact(lane);
 }
 
+namespace {
+
+// Is the path between these addresses one of the channel, or can it become one?
+bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote) {
+  const Channel& ch = s.channels[channel];
+  if (local == ch.local_endpoint && remote == ch.remote_endpoint) return true;
+  if (!ch.takes_paths || (!ch.several_paths && !tp::begin_paths(s, channel, s.now))) return false;
+  if (tp::find_path(s, ch, local, remote) != tp::kNoPath) return true;
+  return tp::add_path(s, channel, s.now, local, remote) != tp::kNoPath;
+}
+
+}  // namespace
+
 void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
-  if (!ch.several_paths || !ch.initiator) return;
+  if (!ch.takes_paths) return;
   for (const ExtraPath& extra : std::span(s.extra_paths, s.extra_path_count)) {
     if (!concerns(extra, ch)) continue;
     wire::Endpoint remote = ch.remote_endpoint;
     if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
-    if (tp::find_path(s, ch, extra.local, remote) != tp::kNoPath) continue;
-    if (tp::add_path(s, channel, s.now, extra.local, remote) == tp::kNoPath) s.count(Counter::kTpPathRefused);
+    if (!takes_path(s, channel, extra.local, remote)) s.count(Counter::kTpPathRefused);
   }
-  ask_paths(s, channel);
+  if (ch.several_paths) ask_paths(s, channel);
 }
 
 void ask_paths(CoreState& s, uint32_t channel) {
@@ -71,19 +83,6 @@ void ask_paths(CoreState& s, uint32_t channel) {
   s.timers.arm(s.timer_of_channel(channel), next);
 }
 
-namespace {
-
-// Is the path between these addresses one of the channel, or can it become one? The end that asked for the channel owns
-// its paths, so it learns none.
-bool takes_path(CoreState& s, uint32_t channel, const Arrival& from) {
-  const Channel& ch = s.channels[channel];
-  if (!ch.several_paths || from.link != ch.link) return false;
-  if (tp::find_path(s, ch, from.local, from.remote) != tp::kNoPath) return true;
-  return !ch.initiator && tp::add_path(s, channel, s.now, from.local, from.remote) != tp::kNoPath;
-}
-
-}  // namespace
-
 void on_path_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
   const uint32_t channel = channel_of(s, r);
   if (channel == 0) return send_path_answer(s, from, r, RecordReason::kUnknownTpn);
@@ -91,7 +90,7 @@ void on_path_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.receiver_incarnation != s.config.incarnation) return send_path_answer(s, from, r, RecordReason::kRestarted);
   const bool is_peer = r.sender_tpn == ch.peer_tpn && r.sender_incarnation == ch.peer_incarnation;
   if (!ch.is_up() || !is_peer) return s.drop(Counter::kRxDropRecordPeer);
-  const bool takes = takes_path(s, channel, from);
+  const bool takes = from.link == ch.link && takes_path(s, channel, from.local, from.remote);
   if (!takes) s.count(Counter::kTpPathRefused);
   send_path_answer(s, from, r, takes ? RecordReason::kNone : RecordReason::kNoResources);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the paths of a channel begin to live (docs/paths-design.md). The end that asked for the channel owns its paths: it
-// adds those that Core::add_path() named, and asks on each of them by PING. The other end learns them from these PINGs,
-// and uses them the other way round. Either end sends data and acknowledgements on a path only after the peer has
-// answered a PING of its own there, as long as a data packet of the largest size. A path that is suspected later is
-// asked again until it answers.
+// How the paths of a channel begin to live (docs/paths-design.md). An end adds those that Core::add_path() named, and
+// asks on each of them by PING. The other end learns them from these PINGs, and uses them the other way round. Either
+// end sends data and acknowledgements on a path only after the peer has answered a PING of its own there, which was as
+// long as the largest data packet. A path that is suspected later is asked again until it answers.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -14,7 +13,7 @@ namespace ub::setup {
 
 // Does this end take several paths on a channel over that link?
 bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane);
-// The channel opens: adds its paths, if this end owns them.
+// The channel opens: adds the paths that this end has for it.
 void open_paths(CoreState& s, uint32_t channel);
 // Sends the PINGs that are due. The channel is open and has several paths.
 void ask_paths(CoreState& s, uint32_t channel);

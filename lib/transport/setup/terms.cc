@@ -6,7 +6,6 @@
 
 #include "lib/transport/setup/path_life.h"
 #include "lib/transport/tp/congestion.h"
-#include "lib/transport/tp/paths.h"
 #include "lib/transport/wire/sack.h"
 
 namespace ub::setup {
@@ -141,10 +140,8 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
     return;
   }
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
-  const cc::Algorithm algorithm = tp::algorithm_for(s, r.cc, lossless);
-  tp::end_paths(s, ch);
-  const bool several = r.several_paths && offers_paths(s, s.links[ch.link].config, ch.lane);
-  if (!several || !tp::begin_paths(s, ch, algorithm)) tp::begin_flow(s, ch, algorithm);
+  ch.takes_paths = r.several_paths && offers_paths(s, s.links[ch.link].config, ch.lane);
+  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
 }
 
 }  // namespace ub::setup

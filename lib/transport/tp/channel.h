@@ -54,7 +54,8 @@ struct alignas(64) ChannelHot {
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
   bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
-  bool several_paths : 1;  // paths.h
+  bool takes_paths : 1;    // agreed: it may have several paths
+  bool several_paths : 1;  // it has (paths.h)
   bool feeds_back : 1;     // agreed: our acknowledgements report what the network said (cc/heard.h)
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;

@@ -239,16 +239,38 @@ void lose_all_of_path(State& s, Channel& ch, RecoveryBlock& r, uint8_t path, Ins
 
 // ---- life ------------------------------------------------------------------------------------------------------
 
-bool begin_paths(State& s, Channel& ch, cc::Algorithm algorithm) {
+namespace {
+
+// What is in flight has left on the first path, just now as far as is known.
+void note_departures(State& s, Channel& ch, Instant now) {
+  Path& first = path_at(s, ch, 0);
+  for (Psn psn = ch.oldest_unacked; psn != ch.next_psn; ++psn) {
+    const bool noted = ch.recovery != 0;
+    const RecoveryBlock& r = s.recovery[ch.recovery];
+    if (noted && test_bit(r.sacked, recovery_index(psn))) continue;
+    const bool lost = noted && goes_again(r, psn), again = noted && test_bit(r.resent, recovery_index(psn));
+    departure_of(s, ch, psn) = {0, lost, again, static_cast<uint16_t>(++first.newest), LeftAt::of(now)};
+    first.in_flight += !lost;
+  }
+}
+
+}  // namespace
+
+bool begin_paths(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  UB_DCHECK(!ch.several_paths);
   const uint32_t number = s.path_blocks.in_use() == s.path_blocks.capacity() ? 0 : s.path_blocks.alloc();
   if (number == 0) return false;
+  const cc::Algorithm algorithm = ch.flow.algorithm;
+  cc::end(ch.flow, s.send_times);
+  // The channel has no flow of its own from now on. That there is one to tell, it still has to say.
+  ch.flow.algorithm = algorithm == cc::Algorithm::kNone ? cc::Algorithm::kListener : algorithm;
   ch.paths = static_cast<uint16_t>(number);
   ch.several_paths = ch.tells_sent = true;
   PathBlock& block = block_of(s, ch);
   block = {};
+  block.latest_left = LeftAt::of(now);
   for (Departure& d : block.departures) d.path = kNoPath;
-  // The flow of the channel is that of its first path from now on; what is left says that there is one.
-  ch.flow.algorithm = algorithm == cc::Algorithm::kNone ? cc::Algorithm::kListener : algorithm;
   block.count = 1;
   Path& first = path_at(s, ch, 0);
   first = {};
@@ -257,13 +279,14 @@ bool begin_paths(State& s, Channel& ch, cc::Algorithm algorithm) {
   first.headers = ch.headers;
   first.live = true;
   first.tolerance.begin(ReorderTolerance::kLeastPackets);
+  note_departures(s, ch, now);
   cc::begin(first.flow, algorithm, terms_of(s, ch, first), next_on(first));
-  first.room = first.flow.window_packets;
-  ch.send_window = std::min(ch.agreed_window, first.room);
+  heed_paths(s, channel, now);
   return true;
 }
 
 void end_paths(State& s, Channel& ch) {
+  ch.takes_paths = false;
   if (!ch.several_paths) return;
   s.path_blocks.free(ch.paths);
   ch.paths = 0;

@@ -23,9 +23,9 @@ inline std::span<Path> paths_of(const State& s, const Channel& ch) {
 PathInfo info_of(const Path& p);
 
 // ---- life ------------------------------------------------------------------------------------------------------
-// The channel gets a block, with the path of its set-up, which takes over from the channel's own flow. False: there is
-// no block left, and the channel stays on its one path.
-bool begin_paths(State& s, Channel& ch, cc::Algorithm algorithm);
+// The channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a
+// flow of its own in place of that of the channel. False: there is no block left, and the channel stays on its one path.
+bool begin_paths(State& s, uint32_t channel, Instant now);
 void end_paths(State& s, Channel& ch);
 // The path between these addresses; kNoPath: there is none.
 uint8_t find_path(State& s, const Channel& ch, const wire::Endpoint& local, const wire::Endpoint& remote);
