@@ -315,6 +315,8 @@ struct ProgressConfig {
 struct LogConfig {
   // Where counters are published for the tools. Default empty: same as port.shm_dir.
   std::string stats_dir;
+  // How often that is done while the NIC works; default 200 ms. Each time costs some microseconds.
+  std::chrono::nanoseconds stats_interval = std::chrono::milliseconds(200);
 };
 
 // What is to go wrong in programs that use liburma.

@@ -10,6 +10,7 @@
 #include "lib/transport/resource/targets.h"
 #include "lib/transport/roce/engine_impl.h"
 #include "lib/transport/setup/peers.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/paths.h"
 #include "lib/transport/ub_engine_impl.h"
 #include "lib/transport/wire/compact_packet.h"
@@ -446,6 +447,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->smoothed_rtt = ch.round_trip.smoothed;
   out->rto = ch.rto;
   out->counts = s_.channel_counts[index];
+  tp::describe_congestion(s_, ch, out);
   return true;
 }
 

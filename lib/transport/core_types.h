@@ -356,7 +356,17 @@ struct ChannelInfo {
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   Duration smoothed_rtt, rto;
+  const char* congestion_control;   // the name of its algorithm (cc::name_of())
+  uint32_t window_packets;          // most packets in flight, by the peer and by that algorithm; of all live paths
+  uint32_t rate_kbytes_per_second;  // the same, by DCQCN; 0: none limits it
+  uint32_t paths;                   // how many it has
   ChannelCounts counts;
+
+  // Packets that were taken for lost. Those of CTP are not counted.
+  uint64_t lost() const {
+    return counts[ChannelCount::kAgainDistance] + counts[ChannelCount::kAgainTime] + counts[ChannelCount::kAgainNak] +
+           counts[ChannelCount::kAgainTimeout];
+  }
 };
 
 // One path of a channel that has several. Window, rate and the rest are those of this moment.

@@ -41,6 +41,13 @@ void measure(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn) 
 
 }  // namespace
 
+const char* name_of(Algorithm algorithm) {
+#define UB_CC_NAME(Type, name) , #name
+  static constexpr const char* kNames[] = {"none" UB_CC_MEMBERS(UB_CC_NAME)};
+#undef UB_CC_NAME
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next) {
   end(f, times);
   f.algorithm = algorithm;

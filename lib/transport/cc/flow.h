@@ -46,6 +46,19 @@ struct Flow : Verdict {
 };
 static_assert(sizeof(Flow) == 48, "every channel and queue pair has one");
 
+/// "none", "listener", "loss_window", "dcqcn", "caqm", "ldcp" or "swift".
+const char* name_of(Algorithm algorithm);
+/// 0: no rate limits it.
+constexpr uint32_t rate_of(const Flow& f) {
+  return f.algorithm == Algorithm::kDcqcn ? f.dcqcn.rate_kbytes_per_second : 0;
+}
+/// How much the feedback says of marks that the flow has not heard of: C-AQM tells packets, and of LDCP each feedback
+/// with newly marked bytes counts once. To be asked before fed_back().
+constexpr uint32_t new_marks(const Flow& f, const Feedback& feedback) {
+  if (f.algorithm != Algorithm::kLdcp) return feedback.marked_packets;
+  return feedback.marked_words != f.ldcp.marked_words ? 1 : 0;
+}
+
 /// `next`: the first PSN. A flow that wants round trips takes a block of `times`, which end() gives back.
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
 /// The same for an owner that measures round trips itself: round_trip() tells them.

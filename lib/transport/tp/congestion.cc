@@ -65,6 +65,14 @@ void end_flow(State& s, Channel& ch) {
   cc::end(ch.flow, s.send_times);
 }
 
+void describe_congestion(const State& s, const Channel& ch, ChannelInfo* out) {
+  if (ch.several_paths) return describe_paths(s, ch, out);
+  out->congestion_control = cc::name_of(ch.flow.algorithm);
+  out->window_packets = std::min<uint32_t>(ch.agreed_window, ch.flow.window_packets);
+  out->rate_kbytes_per_second = cc::rate_of(ch.flow);
+  out->paths = 1;
+}
+
 void tell_sent(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn, std::span<std::byte> frame,
                bool again) {
   Channel& ch = s.channels[channel];
@@ -111,6 +119,7 @@ void on_notification(State& s, uint32_t channel, Instant now, std::span<const st
   if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   s.count(Counter::kTpRxCnp);
   if (!any) return;
+  s.count(channel, ChannelCount::kMarks);
   if (ch.several_paths) return marked_on_path(s, channel, now, mark);
   cc::marked(ch.flow, path_of(s, ch), now, mark);
   heed(s, channel, now);
@@ -119,6 +128,7 @@ void on_notification(State& s, uint32_t channel, Instant now, std::span<const st
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback) {
   Channel& ch = s.channels[channel];
   if (ch.several_paths) return fed_back_on_path(s, channel, now, feedback);
+  s.count(channel, ChannelCount::kMarks, cc::new_marks(ch.flow, feedback));
   cc::fed_back(ch.flow, path_of(s, ch), now, feedback);
   heed(s, channel, now);
 }

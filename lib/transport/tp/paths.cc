@@ -427,7 +427,9 @@ void marked_on_path(State& s, uint32_t channel, Instant now, const cc::Mark& mar
 void fed_back_on_path(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback) {
   Channel& ch = s.channels[channel];
   Path& p = path_at(s, ch, block_of(s, ch).heard_from);
-  p.marks += feedback.marked_packets;
+  const uint32_t marks = cc::new_marks(p.flow, feedback);
+  p.marks += marks;
+  s.count(channel, ChannelCount::kMarks, marks);
   cc::fed_back(p.flow, terms_of(s, ch, p), now, feedback);
   heed_paths(s, channel, now);
 }
@@ -466,7 +468,7 @@ PathInfo info_of(const Path& p) {
   info.live = p.live;
   info.in_flight = p.in_flight;
   info.window_packets = p.flow.window_packets;
-  if (p.flow.algorithm == cc::Algorithm::kDcqcn) info.rate_kbytes_per_second = p.flow.dcqcn.rate_kbytes_per_second;
+  info.rate_kbytes_per_second = cc::rate_of(p.flow);
   info.smoothed_rtt = p.round_trip.smoothed;
   info.tx_packets = p.tx_packets;
   info.rx_packets = p.rx_packets;
@@ -474,6 +476,19 @@ PathInfo info_of(const Path& p) {
   info.marks = p.marks;
   info.deaths = p.deaths;
   return info;
+}
+
+void describe_paths(const State& s, const Channel& ch, ChannelInfo* out) {
+  uint32_t window = 0, rate = 0;
+  for (const Path& p : paths_of(s, ch)) {
+    if (!p.live) continue;
+    window += p.room;
+    rate += cc::rate_of(p.flow);
+  }
+  out->congestion_control = cc::name_of(path_at(s, ch, 0).flow.algorithm);
+  out->window_packets = std::min(ch.agreed_window, window);
+  out->rate_kbytes_per_second = rate;
+  out->paths = static_cast<uint32_t>(paths_of(s, ch).size());
 }
 
 uint8_t any_live_path(State& s, const Channel& ch) {

@@ -352,6 +352,7 @@ TEST(ChannelFlow, a_notification_is_a_mark) {
   cetph[0] = {};
   on_notification(*s.s, s.channel, s.now, cetph);
   EXPECT_EQ(s.heard().marks, 1u) << "level 0: no congestion";
+  EXPECT_EQ(s.count(Counter::kTpMarks), 1u);
   EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
   on_notification(*s.s, s.channel, s.now, {cetph, 15});
   EXPECT_EQ(s.count(Counter::kRxDropTruncatedHeader), 1u);
@@ -364,6 +365,45 @@ TEST(ChannelFlow, what_an_acknowledgement_feeds_back_is_heard_and_heeded) {
   tell_fed_back(*s.s, s.channel, s.now, {.marked_packets = 3});
   EXPECT_EQ(s.heard().marks, 3u);
   EXPECT_EQ(s.ch().send_window, 7u);
+  EXPECT_EQ(s.count(Counter::kTpMarks), 3u);
+}
+
+TEST(ChannelFlow, of_ldcp_a_report_of_newly_marked_bytes_is_one_mark) {
+  Sender s;
+  s.govern(cc::Algorithm::kLdcp);
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = 900, .marked_words = 300});
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = 999, .marked_words = 300});
+  EXPECT_EQ(s.count(Counter::kTpMarks), 1u);
+}
+
+// ---- what tools are told ---------------------------------------------------------------------------------------
+
+ChannelInfo described(Sender& s) {
+  ChannelInfo info{};
+  describe_congestion(*s.s, s.ch(), &info);
+  return info;
+}
+
+TEST(ChannelDescription, has_algorithm_and_window) {
+  Sender s;
+  s.ch().agreed_window = 40;
+  s.govern(cc::Algorithm::kNone);
+  EXPECT_STREQ(described(s).congestion_control, "none");
+  EXPECT_EQ(described(s).window_packets, 40u);
+  s.govern(cc::Algorithm::kLossWindow);
+  EXPECT_STREQ(described(s).congestion_control, "loss_window");
+  EXPECT_EQ(described(s).window_packets, 32u);
+  EXPECT_EQ(described(s).rate_kbytes_per_second, 0u);
+  EXPECT_EQ(described(s).paths, 1u);
+}
+
+TEST(ChannelDescription, has_the_rate_though_no_packet_may_leave_now) {
+  Paced s;
+  s.send();
+  EXPECT_EQ(s.ch().send_window, 0u);
+  EXPECT_STREQ(described(s).congestion_control, "dcqcn");
+  EXPECT_EQ(described(s).rate_kbytes_per_second, 1'000'000u);
+  EXPECT_EQ(described(s).window_packets, s.ch().agreed_window);
 }
 
 // ---- marks of the peer's packets -------------------------------------------------------------------------------
