@@ -110,7 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace")
     parser.add_argument("-o", "--output", metavar="PREFIX")
-    parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--points", type=int, default=60)
     args = parser.parse_args()
     prefix = args.output or os.path.splitext(args.trace)[0]
     try:

@@ -8,7 +8,6 @@ the path of the set-up. Without root or user namespaces it ends with exit code 7
   tests/e2e/paths.py --build build --only another --keep directory
 """
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -16,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import traces
 import wires
 from network_namespaces import NetworkNamespace, Unavailable
 from processes import Failure, Process, check, free_port
@@ -24,7 +24,7 @@ LINKS = range(1, 5)
 FIRST = 1      # the link of the EIDs, hence of the set-up
 CONTROL = 4    # the link of the programs' TCP connection, which is never cut
 PATIENCE = 60  # seconds until packets flow: urma_perf measures the CPUs first, which takes long on a busy machine
-CUT = 2        # seconds
+BEFORE, CUT = 1.5, 2  # seconds
 MOST_SILENCE = 1
 
 
@@ -124,9 +124,7 @@ def live_links(channel):
 
 class Trace:
     def __init__(self, path):
-        with open(path, newline="", encoding="utf-8") as file:
-            self.rows = list(csv.DictReader(file))
-        check(self.rows and not any(None in row or None in row.values() for row in self.rows), f"{path} is garbled")
+        self.rows = traces.read(path)
 
     def longest_silence(self):
         """Seconds between samples with completions, from the first to the last of them."""
@@ -153,6 +151,7 @@ def check_trace(trace, channel, link, begin, end):
     check(live and set(live) == {"0"}, f"link {link} was cut, but its path says {live}")
     check(rows[-1]["live"] == "1" and int(rows[-1]["deaths"]) >= 1, f"the path did not come back: {rows[-1]}")
     for other in LINKS:
+        check(trace.packets_between(channel, other, 0, begin) > 0, f"link {other} carried nothing before the cut")
         packets = trace.packets_between(channel, other, begin + CUT / 2, end)
         check((packets > 0) == (other != link), f"link {link} was cut, and link {other} carried {packets} packets")
     after = trace.packets_between(channel, link, end + 0.5, float("inf"))
@@ -175,6 +174,7 @@ def cut_under_load(args, hosts, directory, link):
         server.wait_for_text("TCP port")
         client = hosts.start(1, [*perf, "--verify", "-D", "8", "--trace", trace, address(CONTROL, 2)])
         wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS), "all paths live")
+        time.sleep(BEFORE)
         hosts.set_link(link, "down")
         begin = time.time()
         wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS) - {link}, "the path is dead")

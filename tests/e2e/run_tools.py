@@ -11,7 +11,6 @@ had here ends with exit code 77 and the cause.
   tests/e2e/run_tools.py --build build --wire udp --placement daemon
 """
 import argparse
-import csv
 import glob
 import hashlib
 import json
@@ -23,12 +22,11 @@ import tempfile
 import time
 
 import daemons
+import traces
 import wires
-from processes import Failure, Process, check, free_port, pair
+from processes import FAILED, USAGE, Failure, Process, check, free_port, pair
 
 TRANSPORTS = ("rtp", "ctp", "ctp with repeats")
-FAILED = 1
-USAGE = 2
 PEER_LOST = 3
 INTERRUPTED = 130
 SKIPPED = 77
@@ -81,28 +79,6 @@ class Tests:
             check(row["transport"] in wanted, f"{test} {' '.join(map(str, options))}: not {wanted} served, {row}")
         check(not transport or f"# transport: {transport}" in out, out)
 
-    def perf_trace(self, test):
-        """Samples of the program and of channels of its NIC, each line whole."""
-        port, path = free_port(), os.path.join(self.directory, "trace.csv")
-        args = [self.tools["perf"], test, "-p", port, "-s", 64, "-D", 1]
-        pair(args, args + ["--trace", path, "--trace-interval", "5ms", self.host], timeout=120)
-        with open(path, newline="") as file:
-            rows = list(csv.DictReader(file))
-        check(not any(None in row or None in row.values() for row in rows), f"{path} is garbled")
-        of = {kind: [row for row in rows if row["row"] == kind] for kind in ("program", "channel")}
-        busy = [row for row in of["program"] if int(row["completions"])]
-        check(len(busy) > 5 and all(float(row["gbit_s"]) > 0 for row in busy), f"{test}: {len(busy)} busy samples")
-        timed = [row for row in of["program"] if row["p50_us"]]
-        check(bool(timed) == test.endswith("_lat"), f"{test}: {len(timed)} samples have times")
-        check(all(0 < float(row["p50_us"]) <= float(row["p99_us"]) for row in timed), f"{test}: {timed[:5]}")
-        check(max(int(row["tx_packets"]) for row in of["channel"]) > 0, f"{test}: no channel carries anything")
-
-    def perf_trace_refused(self):
-        perf = self.tools["perf"]
-        for path in ("/nonexistent/x.csv", self.directory):
-            out = Process([perf, "write_lat", "-p", free_port(), "--trace", path]).expect(FAILED, 10)
-            check("cannot write" in out and "waiting" not in out, out)
-
     def transport_of(self, verb, mode="rm"):
         """Which one has to serve short requests in this mode, on this wire."""
         if self.placement == "daemon":
@@ -131,9 +107,7 @@ class Tests:
             check("seconds" in out and len(out) < 200, out)
         for args in (["nonsense"], ["write_lat", "-s", "0"], ["write_lat", "-s", "2g", "x"], ["atomic_lat", "-s", "4"],
                      ["map_lat", "-s", "5000"], ["load_lat", "--cache", "5"], ["map_lat", "--way", "uncached", "--cache", "5"],
-                     ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"],
-                     ["load_lat", "--trace", "x"], ["write_lat", "--trace-interval", "10"],
-                     ["write_lat", "--trace-interval", "1us"]):
+                     ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
             check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
         check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
         out = Process([perf, "write_lat", "-d", "no_such_device", self.host]).expect(1)
@@ -516,8 +490,7 @@ class Tests:
             for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
                 check(objects[kind] > 0, f"no {kind} is counted: {objects}")
             channels = shown("channels")["channels"]
-            check(channels and all(c["counts"]["again_timeout"] >= 0 for c in channels), f"channels: {channels}")
-            check(all(c["congestion"] and c["paths_total"] == 1 and len(c["paths"]) <= 1 for c in channels), f"{channels}")
+            check(channels and all(c["counts"]["again_timeout"] >= 0 and c["congestion"] for c in channels), str(channels))
             transports = {c["transport"] for c in channels}
             check(self.transport_of("write") in transports <= set(TRANSPORTS), f"transports: {transports}")
             pools = shown("pools")["pools"]
@@ -544,9 +517,7 @@ class Tests:
         yield "pingpong usage", self.pingpong_usage
         yield "perf usage", self.perf_usage
         yield "perf --json is tried first", self.perf_json_first
-        yield "perf --trace is tried first", self.perf_trace_refused
-        for test in ("write_lat", "read_bw"):
-            yield f"perf {test} --trace", lambda t=test: self.perf_trace(t)
+        yield from traces.tests(self.tools["perf"], self.directory, self.host)
         yield "perf mismatch", self.perf_mismatch
         yield "perf port taken", self.perf_port_taken
         yield "perf nobody there", self.perf_nobody_there

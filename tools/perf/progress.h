@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the measuring thread has done so far, for the thread that writes a time series (trace.h). Whoever measures
-// stores two numbers for each batch of completions, and one for each time if a trace is written. That costs some nanoseconds
-// and no system call.
+// stores two numbers for each batch of completions, and one for each time if a trace is written. That costs some
+// nanoseconds and no system call.
 //
 // Thread: one writer, any number of readers.
 #pragma once
