@@ -454,8 +454,9 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
 template <class Host, class Engines>
 uint32_t Core<Host, Engines>::path_info(uint32_t index, std::span<PathInfo> out) const {
   if (index == 0 || index > s_.channels.high_water() || !s_.channels[index].several_paths) return 0;
-  const std::span<const tp::Path> paths = tp::paths_of(s_, s_.channels[index]);
-  for (size_t i = 0; i < std::min(out.size(), paths.size()); ++i) out[i] = tp::info_of(paths[i]);
+  const tp::Channel& ch = s_.channels[index];
+  const std::span<const tp::Path> paths = tp::paths_of(s_, ch);
+  for (size_t i = 0; i < std::min(out.size(), paths.size()); ++i) out[i] = tp::info_of(ch, paths[i]);
   return static_cast<uint32_t>(paths.size());
 }
 

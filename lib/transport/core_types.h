@@ -373,8 +373,8 @@ struct ChannelInfo {
 struct PathInfo {
   Endpoint local, remote;
   bool live;
-  uint32_t in_flight;              // packets
-  uint16_t window_packets;         // by its congestion control
+  uint32_t in_flight;               // packets
+  uint32_t window_packets;          // most packets in flight, by the peer and by its congestion control
   uint32_t rate_kbytes_per_second;  // by DCQCN; 0: none limits it
   Duration smoothed_rtt;
   uint64_t tx_packets, rx_packets, lost, marks;

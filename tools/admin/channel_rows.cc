@@ -98,14 +98,18 @@ Json channel_rows(Json rows, bool all) {
   return rows;
 }
 
-Json path_rows(Json rows) {
-  for (Json& row : rows) {
-    row["path"] = fmt::format("    path {}", row["path"].get<unsigned>());
-    row["live"] = row["live"].get<bool>() ? "live" : "dead";
-    row["local"] = fmt::format("{} > {}", row["local"].get<std::string>(), row["remote"].get<std::string>());
-    row.erase("remote");
+// The line of a channel says all of its only path.
+bool has_path_lines(const Json& channel) { return channel["paths_total"].get<uint32_t>() > 1; }
+
+// The same of a path for a table.
+Json path_row(const Json& path) {
+  Json row = {{"path", path["path"]},
+              {"local > remote", path["local"].get<std::string>() + " > " + path["remote"].get<std::string>()},
+              {"state", path["live"].get<bool>() ? "live" : "dead"}};
+  for (auto& [name, value] : path.items()) {
+    if (name != "local" && name != "remote" && name != "live") row[name] = value;
   }
-  return rows;
+  return row;
 }
 
 }  // namespace
@@ -150,24 +154,22 @@ Json channels_json(const StatsReport& r) {
 }
 
 void print_channels(const StatsReport& r, bool all) {
-  Json channels = channels_json(r);
+  const Json channels = channels_json(r);
   if (channels.empty()) return fmt::print("no channels\n");
-  Json all_paths = Json::array();
-  for (Json& c : channels) {
-    if (c["paths_total"] == 1) c["paths"].clear();  // the line of the channel says it all
-    all_paths.insert(all_paths.end(), c["paths"].begin(), c["paths"].end());
+  Json paths = Json::array();
+  for (const Json& c : channels) {
+    if (has_path_lines(c)) std::transform(c["paths"].begin(), c["paths"].end(), std::back_inserter(paths), path_row);
   }
-  const std::vector<std::string> lines = table_lines(channel_rows(channels, all));
-  const std::vector<std::string> path_lines = table_lines(path_rows(all_paths));
+  const std::vector<std::string> lines = table_lines(channel_rows(channels, all)), path_lines = table_lines(paths);
   fmt::print("{}\n", lines[0]);
-  if (!path_lines.empty()) fmt::print("{}\n", path_lines[0]);
+  if (!paths.empty()) fmt::print("    {}\n", path_lines[0]);
   size_t next_path = 1;
   for (size_t i = 0; i < channels.size(); ++i) {
     fmt::print("{}\n", lines[i + 1]);
-    const size_t shown = channels[i]["paths"].size();
-    for (size_t n = 0; n < shown; ++n) fmt::print("{}\n", path_lines[next_path++]);
-    const auto total = channels[i]["paths_total"].get<size_t>();
-    if (total > std::max<size_t>(shown, 1)) fmt::print("    and {} more\n", total - shown);
+    if (!has_path_lines(channels[i])) continue;
+    const size_t shown = channels[i]["paths"].size(), total = channels[i]["paths_total"].get<size_t>();
+    for (size_t n = 0; n < shown; ++n) fmt::print("    {}\n", path_lines[next_path++]);
+    if (total > shown) fmt::print("    and {} more\n", total - shown);
   }
   if (r.channels_total > channels.size()) fmt::print("and {} more\n", r.channels_total - channels.size());
 }

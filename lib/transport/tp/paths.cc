@@ -461,13 +461,13 @@ uint8_t path_of_ack(State& s, const Channel& ch) {
   return paths[block.heard_from].live ? block.heard_from : any_live_path(s, ch);
 }
 
-PathInfo info_of(const Path& p) {
+PathInfo info_of(const Channel& ch, const Path& p) {
   PathInfo info{};
   info.local = p.local;
   info.remote = p.remote;
   info.live = p.live;
   info.in_flight = p.in_flight;
-  info.window_packets = p.flow.window_packets;
+  info.window_packets = std::min<uint32_t>(ch.agreed_window, p.flow.window_packets);
   info.rate_kbytes_per_second = cc::rate_of(p.flow);
   info.smoothed_rtt = p.round_trip.smoothed;
   info.tx_packets = p.tx_packets;

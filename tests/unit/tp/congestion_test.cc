@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/transport/tp/owed_ack.h"
+#include "lib/transport/tp/paths.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {
@@ -404,6 +405,25 @@ TEST(ChannelDescription, has_the_rate_though_no_packet_may_leave_now) {
   EXPECT_STREQ(described(s).congestion_control, "dcqcn");
   EXPECT_EQ(described(s).rate_kbytes_per_second, 1'000'000u);
   EXPECT_EQ(described(s).window_packets, s.ch().agreed_window);
+}
+
+TEST(ChannelDescription, of_several_paths_has_the_sums_of_those_that_live) {
+  CoreConfig config = small_tables();
+  config.most_paths = 4;
+  Sender s(100, config);
+  ASSERT_TRUE(begin_paths(*s.s, s.ch(), cc::Algorithm::kLossWindow));
+  const wire::Endpoint here{wire::IpAddress::from_v4(0x0a000001), 1}, there{wire::IpAddress::from_v4(0x0a000002), 2};
+  s.ch().headers.init({}, {}, here, there, 0);
+  const uint8_t second = add_path(*s.s, s.channel, s.now, here, there);
+  ASSERT_EQ(second, 1);
+  EXPECT_STREQ(described(s).congestion_control, "loss_window");
+  EXPECT_EQ(described(s).paths, 2u);
+  EXPECT_EQ(described(s).window_packets, 32u) << "the second one does not live yet";
+  path_answers(*s.s, s.channel, second, s.now, microseconds(10));
+  EXPECT_EQ(described(s).window_packets, 64u);
+  s.ch().agreed_window = 20;
+  EXPECT_EQ(described(s).window_packets, 20u);
+  EXPECT_EQ(info_of(s.ch(), path_at(*s.s, s.ch(), second)).window_packets, 20u);
 }
 
 // ---- marks of the peer's packets -------------------------------------------------------------------------------
