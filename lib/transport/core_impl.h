@@ -10,7 +10,7 @@
 #include "lib/transport/resource/targets.h"
 #include "lib/transport/roce/engine_impl.h"
 #include "lib/transport/setup/peers.h"
-#include "lib/transport/tp/congestion.h"
+#include "lib/transport/tp/congestion_report.h"
 #include "lib/transport/tp/paths.h"
 #include "lib/transport/ub_engine_impl.h"
 #include "lib/transport/wire/compact_packet.h"

@@ -65,14 +65,6 @@ void end_flow(State& s, Channel& ch) {
   cc::end(ch.flow, s.send_times);
 }
 
-void describe_congestion(const State& s, const Channel& ch, ChannelInfo* out) {
-  if (ch.several_paths) return describe_paths(s, ch, out);
-  out->congestion_control = cc::name_of(ch.flow.algorithm);
-  out->window_packets = std::min<uint32_t>(ch.agreed_window, ch.flow.window_packets);
-  out->rate_kbytes_per_second = cc::rate_of(ch.flow);
-  out->paths = 1;
-}
-
 void tell_sent(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn, std::span<std::byte> frame,
                bool again) {
   Channel& ch = s.channels[channel];

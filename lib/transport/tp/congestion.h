@@ -25,9 +25,6 @@ cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight);
 
 constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
 
-// Fills in what ChannelInfo says of congestion control and paths.
-void describe_congestion(const State& s, const Channel& ch, ChannelInfo* out);
-
 // A data packet is about to be sent; its frame is complete but for the seal, and gets the flow's ECN code point, or the
 // headers of the path that it takes. The caller calls it only for channels whose `tells_sent` is set.
 void tell_sent(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn, std::span<std::byte> frame,

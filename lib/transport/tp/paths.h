@@ -20,9 +20,6 @@ inline Path& path_at(const State& s, const Channel& ch, uint32_t path) {
 inline std::span<Path> paths_of(const State& s, const Channel& ch) {
   return {&path_at(s, ch, 0), s.path_blocks[ch.paths].count};
 }
-PathInfo info_of(const Channel& ch, const Path& p);
-// describe_congestion() for several paths: the sums of those that live.
-void describe_paths(const State& s, const Channel& ch, ChannelInfo* out);
 
 // ---- life ------------------------------------------------------------------------------------------------------
 // The channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a

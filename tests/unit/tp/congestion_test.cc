@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "lib/transport/tp/congestion_report.h"
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/paths.h"
 #include "tests/unit/tp/sender.h"
@@ -411,9 +412,10 @@ TEST(ChannelDescription, of_several_paths_has_the_sums_of_those_that_live) {
   CoreConfig config = small_tables();
   config.most_paths = 4;
   Sender s(100, config);
-  ASSERT_TRUE(begin_paths(*s.s, s.ch(), cc::Algorithm::kLossWindow));
+  s.govern(cc::Algorithm::kLossWindow);
   const wire::Endpoint here{wire::IpAddress::from_v4(0x0a000001), 1}, there{wire::IpAddress::from_v4(0x0a000002), 2};
   s.ch().headers.init({}, {}, here, there, 0);
+  ASSERT_TRUE(begin_paths(*s.s, s.channel, s.now));
   const uint8_t second = add_path(*s.s, s.channel, s.now, here, there);
   ASSERT_EQ(second, 1);
   EXPECT_STREQ(described(s).congestion_control, "loss_window");
