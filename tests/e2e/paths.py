@@ -92,11 +92,17 @@ class Inside(wires.Wire):
 # ---- what urma_admin shows -----------------------------------------------------------------------------------------
 
 
+def show_channels(admin, process, hosts, *options):
+    """Empty: not yet."""
+    shown = subprocess.run([admin, "show", "channels", "-i", str(process.popen.pid), *options], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, env={**os.environ, **hosts.variables(1)})
+    return shown.stdout if shown.returncode == 0 else ""
+
+
 def busiest_channel(admin, process, hosts):
     """With its paths; None: there is no channel yet."""
-    shown = subprocess.run([admin, "show", "channels", "--json", "-i", str(process.popen.pid)], stdout=subprocess.PIPE,
-                           stderr=subprocess.DEVNULL, text=True, env={**os.environ, **hosts.variables(1)})
-    channels = json.loads(shown.stdout)["channels"] if shown.returncode == 0 else []
+    shown = show_channels(admin, process, hosts, "--json")
+    channels = json.loads(shown)["channels"] if shown else []
     return max(channels, key=lambda channel: channel["tx_packets"], default=None)
 
 
@@ -109,6 +115,13 @@ def wait_for_channel(admin, process, hosts, good, what):
         check(process.popen.poll() is None, f"{process.name()} ended before {what}\n{process.text()}")
         time.sleep(0.05)
     raise Failure(f"not within {PATIENCE} s: {what}; {channel}")
+
+
+def check_lines(text, dead):
+    """Each link has a line, and that one says that its path is dead."""
+    for link in LINKS:
+        wanted = f"{address(link, 1)}:4792 > {address(link, 2)}:4792  {'dead' if link == dead else 'live'} "
+        check(any(line.startswith("    ") and wanted in line for line in text.splitlines()), f"no line with {wanted}\n{text}")
 
 
 def path_over(channel, link):
@@ -178,6 +191,7 @@ def cut_under_load(args, hosts, directory, link):
         hosts.set_link(link, "down")
         begin = time.time()
         wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS) - {link}, "the path is dead")
+        check_lines(show_channels(admin, client, hosts), link)
         time.sleep(max(begin + CUT - time.time(), 0))
         end = time.time()
         hosts.set_link(link, "up")
