@@ -434,13 +434,13 @@ void read_body(uint64_t* to, const Body& from) {
 
 bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   const Page* page = reinterpret_cast<const Page*>(map_);
-  std::vector<uint64_t> image(sizeof(Body) / 8);
+  const auto image = std::make_unique_for_overwrite<uint64_t[]>(sizeof(Body) / 8);  // most of it is never touched
   std::atomic_ref sequence(const_cast<uint64_t&>(page->sequence));
   bool consistent = false;
   for (int attempt = 0; attempt < 2000 && !consistent; ++attempt) {
     const uint64_t before = sequence.load(std::memory_order_acquire);
     if (before % 2 == 0) {
-      read_body(image.data(), page->body);
+      read_body(image.get(), page->body);
       consistent = sequence.load(std::memory_order_relaxed) == before;
     }
     if (!consistent && attempt % 16 == 15) usleep(50);
@@ -451,7 +451,7 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   }
 
   const Header& h = page->header;
-  const Body& b = *reinterpret_cast<const Body*>(image.data());
+  const Body& b = *reinterpret_cast<const Body*>(image.get());
   StatsReport out;
   out.uasid = h.uasid;
   out.udp_port = static_cast<uint16_t>(h.udp_port);
