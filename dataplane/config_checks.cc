@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "dataplane/eid.h"
-#include "dataplane/extra_paths.h"
+#include "dataplane/path_mapping.h"
 #include "lib/base/fault/plan_text.h"
 #include "lib/impair/text.h"
 
@@ -70,7 +70,8 @@ std::string check_string(const Key& key, const std::string& text) {
     return good ? "" : subject + " is not of the form EID=IP, two IP addresses";
   }
   if (key.rule == "ip=ip>ip") {
-    return parse_path_mapping(text) ? "" : subject + " is not of the form PEER=LOCAL>REMOTE, three IP addresses of one family";
+    if (parse_path_mapping(text)) return {};
+    return subject + " is not of the form PEER=LOCAL>REMOTE, three IP addresses of one family";
   }
   const StringList allowed = choices(key);
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return {};

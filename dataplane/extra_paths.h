@@ -4,7 +4,6 @@
 // with source ports of their own, and pairs of addresses (docs/paths-design.md).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +12,6 @@
 #include "lib/transport/core_types.h"
 
 namespace ub {
-
-// "PEER=LOCAL>REMOTE", three IP addresses of one family: channels to PEER also take the path from LOCAL to REMOTE.
-struct PathMapping {
-  wire::IpAddress peer, local, remote;
-  bool operator==(const PathMapping&) const = default;
-};
-std::optional<PathMapping> parse_path_mapping(const std::string& text);
 
 // Opens the sockets that are needed, and lists the paths. False: `*error` says why.
 bool open_extra_paths(const TransportConfig& config, UdpPort& udp, std::vector<ExtraPath>* paths, std::string* error);
