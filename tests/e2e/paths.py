@@ -24,7 +24,7 @@ LINKS = range(1, 5)
 FIRST = 1      # the link of the EIDs, hence of the set-up
 CONTROL = 4    # the link of the programs' TCP connection, which is never cut
 PATIENCE = 60  # seconds until packets flow: urma_perf measures the CPUs first, which takes long on a busy machine
-BEFORE, CUT = 1.5, 2  # seconds
+BEFORE, CUT, BACK = 1.5, 2, 0.5  # seconds: of load, without the link, until its path carries load again
 MOST_SILENCE = 1
 
 
@@ -162,12 +162,15 @@ def check_trace(trace, channel, link, begin, end):
     rows = trace.path(channel, link)
     live = [row["live"] for row in rows if begin + CUT / 2 <= float(row["unix_s"]) <= end]
     check(live and set(live) == {"0"}, f"link {link} was cut, but its path says {live}")
-    check(rows[-1]["live"] == "1" and int(rows[-1]["deaths"]) >= 1, f"the path did not come back: {rows[-1]}")
+    back = [row["live"] for row in rows if float(row["unix_s"]) > end + BACK]
+    # Where there is little CPU, a path may be silent for a moment though its link is whole.
+    check(back.count("1") * 2 > len(back), f"link {link} is whole again, but its path says {back}")
+    check(int(rows[-1]["deaths"]) >= 1, f"the path was never dead: {rows[-1]}")
     for other in LINKS:
         check(trace.packets_between(channel, other, 0, begin) > 0, f"link {other} carried nothing before the cut")
         packets = trace.packets_between(channel, other, begin + CUT / 2, end)
         check((packets > 0) == (other != link), f"link {link} was cut, and link {other} carried {packets} packets")
-    after = trace.packets_between(channel, link, end + 0.5, float("inf"))
+    after = trace.packets_between(channel, link, end + BACK, float("inf"))
     check(after > 0, "the path carried nothing after it had come back")
     print(f"  at most {1000 * silence:.0f} ms without completions; the path carried {after} packets after the cut")
 
