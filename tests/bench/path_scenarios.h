@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several paths are measured by: one host writes to another one, and each pair of their addresses is a path through
-// a queue of the hop of its own (virtual_fabric.h). The paths have 100 Gb/s together, and an empty one takes 10 us there
-// and back, besides the time that its packets take to be sent.
+// What several paths are measured by: one host writes to another one, and each pair of their addresses is a path
+// through a queue of the hop of its own (virtual_fabric.h). The paths have 100 Gb/s together, and an empty one takes 10
+// us there and back, besides the time that its packets take to be sent.
 #pragma once
 
 #include <cstdint>

@@ -38,9 +38,9 @@ void print_json(const Algorithm& a, const PathResult& r, double ideal, bool firs
 }
 
 void print_title(const PathSpec& spec) {
-  std::printf("%u paths with 100 Gb/s together, WRITEs of 64 KiB, a window of %u packets; a path has %zu bytes, and a\n",
+  std::printf("%u paths with 100 Gb/s together, WRITEs of 64 KiB, a window of %u packets; a path has %zu bytes,\n",
               spec.paths, spec.window, sizeof(tp::Path));
-  std::printf("channel with several %zu besides. Of one path: the share of what one path of 100 Gb/s reaches.\n",
+  std::printf("and a channel with several %zu besides. Of one path: the share of what one path of 100 Gb/s reaches.\n",
               sizeof(tp::PathBlock));
   std::printf("%-10s Gb/s (of one path) one at 1/10 (kept)  healed  one cut (kept)  healed  rtt, us   stall in rtts"
               "  again deaths  lives\n", "");

@@ -189,7 +189,8 @@ void run_phases(World& world, Workload& load) {
     }
   }
   if (!probe_apertures(world)) return;
-  if (!quiet(world) || !check_rates(world) || !check_paths(world) || !end_connections(world, load) || !quiet(world)) return;
+  if (!quiet(world) || !check_rates(world) || !check_paths(world)) return;
+  if (!end_connections(world, load) || !quiet(world)) return;
   check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;

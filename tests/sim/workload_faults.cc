@@ -62,7 +62,8 @@ void Workload::fault_path() {
   auto b = static_cast<uint32_t>(rng_.below(world_.node_count()));
   if (a == b) b = (b + 1) % world_.node_count();
   const auto number = static_cast<uint32_t>(rng_.below(world_.options.net.paths));
-  const PathFault fault = std::array{PathFault::kCut, PathFault::kCut, PathFault::kLoses, PathFault::kSlow}[rng_.below(4)];
+  constexpr std::array kFaults{PathFault::kCut, PathFault::kCut, PathFault::kLoses, PathFault::kSlow};
+  const PathFault fault = kFaults[rng_.below(kFaults.size())];
   const uint64_t most_ns = rng_.chance(0.5) ? 1'000'000 : 50'000'000;
   const auto length = nanoseconds(static_cast<int64_t>(1 + rng_.below(most_ns)));
   const bool both = rng_.chance(0.5);

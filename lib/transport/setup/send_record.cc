@@ -76,7 +76,8 @@ void send_path_answer(CoreState& s, const Arrival& from, const ControlRecord& pi
   OutRecord out{from.link, 0, from.local, from.remote, reply_to(s, ping, RecordType::kPong, reason)};
   out.record.several_paths = true;
   out.record.initial_psn = ping.initial_psn;
-  if (ping.mtu <= s.links[from.link].config.mtu) out.pad_to_mtu = ping.mtu;
+  const bool long_one = reason == wire::RecordReason::kNone && ping.mtu >= kMinMtu;
+  if (long_one && ping.mtu <= s.links[from.link].config.mtu) out.pad_to_mtu = ping.mtu;
   send_record(s, out);
 }
 

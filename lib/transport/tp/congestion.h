@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Connects a channel with its congestion control (cc/flow.h): the channel tells its flow what happens to its packets
-// and obeys its verdict. Where the channel has several paths, paths.h does that for each of them. The fields that every packet reads are in the channel's first cache line: `send_window`,
-// `paced` and `tells_sent`.
+// and obeys its verdict. Where the channel has several paths, paths.h does that for each of them. The fields that every
+// packet reads are in the channel's first cache line: `send_window`, `paced` and `tells_sent`.
 #pragma once
 
 #include <span>

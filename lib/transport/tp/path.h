@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One of several paths of a channel (UB Base Specification Rev 2.0, 6.5; docs/paths-design.md), and the block that a
-// channel with several has. A path is a pair of addresses. It has congestion control, losses and round trips of its own.
+// channel with several has. A path is a pair of addresses. It has congestion control, losses and round trips of its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +78,8 @@ struct PathBlock {
   uint8_t current;     // the path of the newest message, or of all packets of Go-Back-N
   uint8_t heard_from;  // the path over which the last packet came
   uint8_t cnp_path;    // where Channel::owed_cnp belongs
-  uint64_t touched;    // bit by path: `arrived` is not 0
+  uint8_t ack_path;    // that the last acknowledgement took
+  uint64_t touched;    // bit by path: the acknowledgement that is being read moved its `reach`
   LeftAt latest_left;  // of all packets that are known to have arrived, when the one left that left last
   Departure departures[kMaxWindow];  // by PSN modulo kMaxWindow
 };

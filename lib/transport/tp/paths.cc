@@ -120,9 +120,9 @@ void arrive(State& s, Channel& ch, Psn psn, Instant now) {
     if (static_cast<int32_t>(number - p.reach) > 0) {
       p.reach = number;
       p.reach_left = d.left;
+      block.touched |= uint64_t{1} << d.path;
     }
     if (block.latest_left.before(d.left).ns > 0) block.latest_left = d.left;
-    block.touched |= uint64_t{1} << d.path;
   }
   ++p.arrived;
   d.path = kNoPath;
@@ -137,7 +137,7 @@ void measure_gap(Path& p, Duration sample, Instant now) {
     p.gap_ns -= (p.gap_ns + 15) / 16;
     return;
   }
-  if (p.reach_left.before(LeftAt::of(p.news_at)).ns <= 0) return;
+  if (now - sample >= p.news_at) return;
   const int64_t gap = std::min<int64_t>((now - p.news_at).ns / p.arrived, seconds(1).ns);
   const int64_t old = p.gap_ns == 0 ? gap : int64_t{p.gap_ns};
   p.gap_ns = static_cast<uint32_t>(old + (gap - old) / 8);
@@ -278,6 +278,12 @@ bool begin_paths(State& s, uint32_t channel, Instant now) {
   first.remote = ch.remote_endpoint;
   first.headers = ch.headers;
   first.live = true;
+  first.round_trip = ch.round_trip;
+  if (ch.feeds_back) {
+    first.heard = ch.heard;  // totals that began anew would seem to be old ones
+  } else {
+    first.next_cnp = ch.next_cnp;
+  }
   first.tolerance.begin(ReorderTolerance::kLeastPackets);
   note_departures(s, ch, now);
   cc::begin(first.flow, algorithm, terms_of(s, ch, first), next_on(first));
@@ -361,6 +367,8 @@ void depart(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn
   Departure& d = departure_of(s, ch, psn);
   UB_DCHECK(again || d.path == kNoPath);
   end_departure(s, ch, d);
+  // LeftAt cannot compare this time with one of minutes ago, and need not: nothing left meanwhile.
+  if (ch.outstanding() == 0) block_of(s, ch).latest_left = LeftAt::of(now);
   Path& p = path_at(s, ch, path);
   p.headers.write(frame.data(), frame.size() - p.headers.size, p.flow.ecn);
   cc::sent(p.flow, terms_of(s, ch, p), now, static_cast<uint32_t>(frame.size()));
@@ -455,10 +463,15 @@ uint8_t path_of_ack(State& s, const Channel& ch) {
   const PathBlock& block = block_of(s, ch);
   const std::span<Path> paths = paths_of(s, ch);
   for (uint8_t n = 1; ch.feeds_back && n <= paths.size(); ++n) {
-    const auto at = static_cast<uint8_t>((block.heard_from + n) % paths.size());
+    const auto at = static_cast<uint8_t>((block.ack_path + n) % paths.size());
     if (paths[at].has_news && paths[at].live) return at;
   }
   return paths[block.heard_from].live ? block.heard_from : any_live_path(s, ch);
+}
+
+void ack_left(State& s, const Channel& ch, Path& path) {
+  path.has_news = false;
+  block_of(s, ch).ack_path = static_cast<uint8_t>(&path - paths_of(s, ch).data());
 }
 
 uint8_t any_live_path(State& s, const Channel& ch) {

@@ -21,9 +21,9 @@ inline std::span<Path> paths_of(const State& s, const Channel& ch) {
   return {&path_at(s, ch, 0), s.path_blocks[ch.paths].count};
 }
 
-// ---- life ------------------------------------------------------------------------------------------------------
-// The channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a
-// flow of its own in place of that of the channel. False: there is no block left, and the channel stays on its one path.
+// ---- life ------------------------------------------------------------------------------------------------------ The
+// channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a flow
+// of its own in place of that of the channel. False: there is no block left, and the channel stays on its one path.
 bool begin_paths(State& s, uint32_t channel, Instant now);
 void end_paths(State& s, Channel& ch);
 // The path between these addresses; kNoPath: there is none.
@@ -47,8 +47,8 @@ void acknowledged_by_paths(State& s, uint32_t channel, Instant now, Psn from, Ps
 // judge() (recovery.h) for several paths: a packet is lost if enough that left later on the same path have arrived, or
 // if such as left much later on others have.
 uint32_t judge_by_paths(State& s, Channel& ch, Psn end, Instant now, Psn* first);
-// All packets from there on are lost, or doubtful after a timeout. A path that owes some of them is suspected if nothing
-// has arrived on it for a timeout.
+// All packets from there on are lost, or doubtful after a timeout. A path that owes some of them is suspected if
+// nothing has arrived on it for a timeout.
 void lost_by_paths(State& s, uint32_t channel, Instant now, Psn from);
 void marked_on_path(State& s, uint32_t channel, Instant now, const cc::Mark& mark);
 void fed_back_on_path(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
@@ -60,9 +60,11 @@ void look_at_paths(State& s, uint32_t channel, Instant now);
 void heard_on_path(State& s, Channel& ch, const wire::Endpoint& local, const wire::Endpoint& remote);
 // The path over which the last packet came.
 inline Path& heard_from(State& s, const Channel& ch) { return path_at(s, ch, block_of(s, ch).heard_from); }
-// The path that the next acknowledgement takes: a live one that has something to report, else the one over which the last
-// packet came, if it lives.
+// The path that the next acknowledgement takes: the next one that lives and has something to report, else the one over
+// which the last packet came, if it lives.
 uint8_t path_of_ack(State& s, const Channel& ch);
+// It has left.
+void ack_left(State& s, const Channel& ch, Path& path);
 // A live path; for records.
 uint8_t any_live_path(State& s, const Channel& ch);
 

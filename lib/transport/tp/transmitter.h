@@ -235,7 +235,7 @@ class Transmitter {
     write_header(ch, rtp, frame, tp_bytes);
     if (path != nullptr) {
       turn_to(*path, frame, bytes);
-      path->has_news = false;
+      ack_left(s_, ch, *path);
     }
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + kAt, ack.size_code, ack.highest, ack.bitmap);
