@@ -178,6 +178,14 @@ struct TransportConfig {
   std::string retransmission = "selective";
   // What losses do: "window" halves how many packets may be in flight, "none" does nothing.
   std::string loss_response = "window";
+  // Source ports of a channel, to each peer; default 1. Each is a path through networks that choose a link by ports.
+  uint32_t paths = 1;
+  // Paths by other addresses, "PEER=LOCAL>REMOTE".
+  std::vector<std::string> path_map;
+  // Most paths of a channel, those that the peer asks for included; default 8.
+  uint32_t most_paths = 8;
+  // What stays on one of several paths while that has room: "packets" (nothing), "messages" or "queues".
+  std::string spread = "packets";
   // Queues of RC with order type OL leave their order to channels of ROL; default on. Switching it off makes strong
   // requests wait for answers.
   bool rol = true;
@@ -307,6 +315,8 @@ struct ProgressConfig {
 struct LogConfig {
   // Where counters are published for the tools. Default empty: same as port.shm_dir.
   std::string stats_dir;
+  // How often that is done while the NIC works; default 200 ms. Each time costs some microseconds.
+  std::chrono::nanoseconds stats_interval = std::chrono::milliseconds(200);
 };
 
 // What is to go wrong in programs that use liburma.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dataplane/eid.h"
+#include "dataplane/path_mapping.h"
 #include "lib/base/fault/plan_text.h"
 #include "lib/impair/text.h"
 
@@ -67,6 +68,10 @@ std::string check_string(const Key& key, const std::string& text) {
     const bool good =
         equals != std::string::npos && is_ip_address(text.substr(0, equals)) && is_ip_address(text.substr(equals + 1));
     return good ? "" : subject + " is not of the form EID=IP, two IP addresses";
+  }
+  if (key.rule == "ip=ip>ip") {
+    if (parse_path_mapping(text)) return {};
+    return subject + " is not of the form PEER=LOCAL>REMOTE, three IP addresses of one family";
   }
   const StringList allowed = choices(key);
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return {};
@@ -152,6 +157,7 @@ void check_together(const LoadedConfig& config, std::vector<std::string>* errors
   check_not_above(config, errors, "transport.rto_min", "transport.rto_max");
   check_not_above(config, errors, "transport.rto_max", "transport.channel_timeout");
   check_not_above(config, errors, "transport.setup_retry_min", "transport.channel_timeout");
+  check_not_above(config, errors, "transport.paths", "transport.most_paths");
   check_not_above(config, errors, "congestion.swift_least_scaled", "congestion.swift_most_scaled");
   check_not_above(config, errors, "congestion.loss_least_packets", "congestion.loss_initial_packets");
   check_not_above(config, errors, "progress.helper_backoff_min", "progress.helper_backoff_max");

@@ -178,6 +178,7 @@ StringList choices(const Key& key) {
 std::string range_text(const Key& key) {
   if (key.rule == "ip") return "IP address";
   if (key.rule == "ip=ip") return "EID=IP";
+  if (key.rule == "ip=ip>ip") return "PEER=LOCAL>REMOTE";
   if (key.rule == "ip=mac") return "IP=MAC";
   if (key.rule == "ip/prefix@name") return "IP/prefix, IP/prefix@device";
   if (key.rule == "path") return "absolute path";

@@ -291,6 +291,7 @@ class Nic {
   void open_statistics(const LoadedConfig&);
   std::vector<uint64_t> port_counters() const;
   std::vector<StatsName> reported_names() const;
+  Instant statistics_due_at() const { return statistics_at_ + to_duration(config_.log.stats_interval); }
   bool statistics_due() const;
   void publish_statistics();
 
@@ -337,8 +338,8 @@ class Nic {
   bool statistics_stale_ = true;               // something happened since
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
+  std::vector<ExtraPath> extra_paths_;         // over UDP sockets
   std::vector<bool> dpdk_told_up_;             // of each: what was last reported; at first that it is
-  static constexpr Duration kStatisticsPause = milliseconds(200);
   static constexpr Duration kTeardownWait = milliseconds(100);
   static constexpr Duration kWokenPatience = microseconds(2);  // whoever was woken waits so long for an owner
   static constexpr uint64_t kDrivesInARow = 64;                // then others are let in

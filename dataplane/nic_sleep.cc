@@ -47,7 +47,7 @@ Instant Nic::helper_deadline(Acks acks) const {
   deadline = earlier(worker_->real_time_of(deadline), ports_.lanes.listens_again_at());
   if (has_faults_) [[unlikely]]
     deadline = earlier(deadline, next_fault_change());
-  return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
+  return statistics_ && statistics_stale_ ? earlier(deadline, statistics_due_at()) : deadline;
 }
 
 // ---- by itself -------------------------------------------------------------------------------------------------

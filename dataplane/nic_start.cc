@@ -10,6 +10,7 @@
 
 #include "dataplane/congestion_settings.h"
 #include "dataplane/dpdk_devices.h"
+#include "dataplane/extra_paths.h"
 #include "dataplane/nic.h"
 #include "lib/ipc/pause.h"
 #include "lib/ipc/silent_thread.h"
@@ -194,7 +195,9 @@ bool Nic::open_udp(const LoadedConfig& config, std::vector<ClaimSocket>* bound, 
   options.receive_buffer_bytes = config.port.udp_rcvbuf;
   options.dscp = static_cast<uint8_t>(config.port.dscp);
   options.receive_tos = reads_marks(config);
-  return ports_.udp.open(options, error, taken, bound);
+  extra_paths_.clear();
+  return ports_.udp.open(options, error, taken, bound) &&
+         open_extra_paths(config.transport, ports_.udp, &extra_paths_, error);
 }
 
 bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) {
@@ -249,6 +252,7 @@ void Nic::add_fixed_links() {
   if (!ports_.udp.is_open()) return;
   ports_.udp.set_link(core.add_link(ports_.udp.link_config()));
   ports_.set_kind(ports_.udp.link(), LinkKind::kUdp);
+  for (const ExtraPath& path : extra_paths_) core.add_path(path);
 }
 
 // ---- Core ------------------------------------------------------------------------------------------------------
@@ -268,6 +272,10 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.fast_retransmit = c.transport.fast_retransmit;
   core.go_back_n = c.transport.retransmission == "go_back_n";
   core.loss_window = c.transport.loss_response == "window";
+  core.most_paths = c.transport.most_paths;
+  core.spread = c.transport.spread == "queues"     ? Spread::kQueues
+                : c.transport.spread == "messages" ? Spread::kMessages
+                                                   : Spread::kPackets;
   core.rol = c.transport.rol;
   core.compact = c.transport.compact;
   core.compact_answers = c.transport.compact_answers;

@@ -65,7 +65,7 @@ void Nic::open_statistics(const LoadedConfig& config) {
   statistics_ = StatsPageWriter::create(directory, identity, &error);
 }
 
-bool Nic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
+bool Nic::statistics_due() const { return statistics_ && worker_->now() >= statistics_due_at(); }
 
 // In the order of their names: of all DPDK devices together, of impaired wires, and of lanes.
 std::vector<uint64_t> Nic::port_counters() const {
@@ -95,18 +95,32 @@ std::vector<StatsName> Nic::reported_names() const {
   return rows;
 }
 
+namespace {
+
+// The first paths of a channel that has several.
+void add_paths(const Nic::NicCore& core, uint32_t channel, uint32_t tpn, std::vector<StatsPath>* rows) {
+  PathInfo paths[kStatsPathsOfChannel];
+  const uint32_t count = std::min(core.path_info(channel, paths), kStatsPathsOfChannel);
+  for (uint32_t i = 0; i < count; ++i) rows->push_back(stats_path(tpn, static_cast<uint16_t>(i), paths[i]));
+}
+
+}  // namespace
+
 void Nic::publish_statistics() try {
   statistics_at_ = worker_->now();
   statistics_stale_ = false;
   std::vector<ChannelInfo> channels;
+  std::vector<StatsPath> paths;
   ChannelInfo info;
   NicCore& core = worker_->core();
   for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
-    if (core.channel_info(i, &info)) channels.push_back(info);
+    if (!core.channel_info(i, &info)) continue;
+    channels.push_back(info);
+    add_paths(core, i, info.tpn, &paths);
   }
   const NicReport report = report_nic(core.state());
   statistics_->update(core.counters(), report.objects, channels, report.segments, port_counters(),
-                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report(), reported_names());
+                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report(), reported_names(), paths);
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 

@@ -20,13 +20,14 @@ namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
 constexpr uint32_t kMaxSegments = 1024;
 constexpr uint32_t kMaxApps = 1024;
 constexpr uint32_t kMaxNames = 1024;
+constexpr uint32_t kMaxPaths = 1024;
 constexpr size_t kNameBytes = 48;
 constexpr const char* kSuffix = ".stats";
 constexpr const char* kUnfinishedSuffix = ".stats.tmp";  // of a hidden file
@@ -59,12 +60,14 @@ struct Body {
   uint32_t segments_total, segment_rows;
   uint32_t apps_total, app_rows;
   uint32_t names_total, name_rows;
+  uint64_t path_rows;
   StatsObjects objects;
   uint64_t counters[kMaxCounters];
   StatsChannel channels[kMaxChannels];
   StatsSegment segments[kMaxSegments];
   StatsApp apps[kMaxApps];
   StatsName names[kMaxNames];
+  StatsPath paths[kMaxPaths];
 };
 
 struct Page {
@@ -137,6 +140,11 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.retransmits = c.retransmits;
   r.smoothed_rtt_ns = c.smoothed_rtt.ns;
   r.rto_ns = c.rto.ns;
+  std::strncpy(r.congestion_control, c.congestion_control, sizeof r.congestion_control - 1);
+  r.window_packets = c.window_packets;
+  r.rate_kbytes_per_second = c.rate_kbytes_per_second;
+  r.paths = c.paths;
+  r.lost = c.lost();
   std::copy(std::begin(c.counts.v), std::end(c.counts.v), r.counts);
   return r;
 }
@@ -224,6 +232,27 @@ std::string eid_text(const Eid& eid) {
   return text;
 }
 
+StatsPath stats_path(uint32_t tpn, uint16_t number, const PathInfo& p) {
+  StatsPath r{};
+  r.tpn = tpn;
+  r.number = number;
+  r.live = p.live;
+  std::memcpy(r.local_ip, p.local.ip.bytes.data(), 16);
+  std::memcpy(r.remote_ip, p.remote.ip.bytes.data(), 16);
+  r.local_port = p.local.port;
+  r.remote_port = p.remote.port;
+  r.window_packets = p.window_packets;
+  r.rate_kbytes_per_second = p.rate_kbytes_per_second;
+  r.in_flight = p.in_flight;
+  r.deaths = p.deaths;
+  r.tx_packets = p.tx_packets;
+  r.rx_packets = p.rx_packets;
+  r.lost = p.lost;
+  r.marks = p.marks;
+  r.smoothed_rtt_ns = p.smoothed_rtt.ns;
+  return r;
+}
+
 std::string stats_page_path(const std::string& directory, std::string_view name) {
   return directory + "/" + std::string(name) + kSuffix;
 }
@@ -292,7 +321,7 @@ StatsPageWriter::~StatsPageWriter() {
 void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
                              std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments,
                              std::span<const uint64_t> port_counters, std::span<const StatsApp> apps,
-                             std::span<const StatsName> names) {
+                             std::span<const StatsName> names, std::span<const StatsPath> paths) {
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
@@ -313,6 +342,8 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   next.names_total = static_cast<uint32_t>(names.size());
   next.name_rows = std::min(next.names_total, kMaxNames);
   std::copy_n(names.begin(), next.name_rows, next.names);
+  next.path_rows = std::min<uint64_t>(paths.size(), kMaxPaths);
+  std::copy_n(paths.begin(), next.path_rows, next.paths);
 
   auto publish = [&](size_t offset, size_t bytes) {
     publish_words(reinterpret_cast<uint64_t*>(reinterpret_cast<std::byte*>(&page->body) + offset),
@@ -326,6 +357,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   publish(offsetof(Body, segments), next.segment_rows * sizeof(StatsSegment));
   publish(offsetof(Body, apps), next.app_rows * sizeof(StatsApp));
   publish(offsetof(Body, names), next.name_rows * sizeof(StatsName));
+  publish(offsetof(Body, paths), next.path_rows * sizeof(StatsPath));
   sequence.store(s + 2, std::memory_order_release);
 }
 
@@ -377,15 +409,38 @@ bool StatsPageReader::alive() const {
   return false;
 }
 
+namespace {
+
+// The body as far as it is used: the tables are large, and mostly empty. Numbers of rows may change while they are
+// read, and are bounded like all others.
+void read_body(uint64_t* to, const Body& from) {
+  const auto copy = [&](size_t offset, size_t bytes) {
+    read_words(to + offset / 8, reinterpret_cast<const uint64_t*>(reinterpret_cast<const std::byte*>(&from) + offset),
+               bytes);
+  };
+  const auto table = [&](size_t offset, size_t row_bytes, uint64_t rows, uint32_t most) {
+    copy(offset, row_bytes * std::min<uint64_t>(rows, most));
+  };
+  copy(0, offsetof(Body, channels));
+  const Body& head = *reinterpret_cast<const Body*>(to);
+  table(offsetof(Body, channels), sizeof(StatsChannel), head.channel_rows, kMaxChannels);
+  table(offsetof(Body, segments), sizeof(StatsSegment), head.segment_rows, kMaxSegments);
+  table(offsetof(Body, apps), sizeof(StatsApp), head.app_rows, kMaxApps);
+  table(offsetof(Body, names), sizeof(StatsName), head.name_rows, kMaxNames);
+  table(offsetof(Body, paths), sizeof(StatsPath), head.path_rows, kMaxPaths);
+}
+
+}  // namespace
+
 bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   const Page* page = reinterpret_cast<const Page*>(map_);
-  std::vector<uint64_t> image(sizeof(Body) / 8);
+  const auto image = std::make_unique_for_overwrite<uint64_t[]>(sizeof(Body) / 8);  // most of it is never touched
   std::atomic_ref sequence(const_cast<uint64_t&>(page->sequence));
   bool consistent = false;
   for (int attempt = 0; attempt < 2000 && !consistent; ++attempt) {
     const uint64_t before = sequence.load(std::memory_order_acquire);
     if (before % 2 == 0) {
-      read_words(image.data(), reinterpret_cast<const uint64_t*>(&page->body), sizeof(Body));
+      read_body(image.get(), page->body);
       consistent = sequence.load(std::memory_order_relaxed) == before;
     }
     if (!consistent && attempt % 16 == 15) usleep(50);
@@ -396,7 +451,7 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   }
 
   const Header& h = page->header;
-  const Body& b = *reinterpret_cast<const Body*>(image.data());
+  const Body& b = *reinterpret_cast<const Body*>(image.get());
   StatsReport out;
   out.uasid = h.uasid;
   out.udp_port = static_cast<uint16_t>(h.udp_port);
@@ -425,6 +480,7 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   out.apps_total = b.apps_total;
   out.names.assign(b.names, b.names + std::min(b.name_rows, kMaxNames));
   out.names_total = b.names_total;
+  out.paths.assign(b.paths, b.paths + std::min<uint64_t>(b.path_rows, kMaxPaths));
   *report = std::move(out);
   return true;
 }

@@ -116,9 +116,33 @@ struct StatsChannel {
   uint32_t next_psn, oldest_unacked, expected_psn, queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   int64_t smoothed_rtt_ns, rto_ns;
+  char congestion_control[16];      // the name of its algorithm, ends with 0
+  uint32_t window_packets;          // most packets in flight, by the peer and by that algorithm; 0: CTP, which has none
+  uint32_t rate_kbytes_per_second;  // 0: none limits it
+  uint32_t paths;                   // how many it has, also those that are not shown
+  uint32_t reserved2;
+  uint64_t lost;                    // packets that were taken for lost
   uint64_t counts[kChannelCounts];  // in the order of kChannelCountNames
 };
-static_assert(sizeof(StatsChannel) == 120 + 8 * kChannelCounts);
+static_assert(sizeof(StatsChannel) == 160 + 8 * kChannelCounts);
+
+// One path of a channel that has several: a PathInfo in a layout of its own. A channel shows its first 8.
+constexpr uint32_t kStatsPathsOfChannel = 8;
+struct StatsPath {
+  uint32_t tpn;     // of the channel
+  uint16_t number;  // 0: that of its set-up
+  uint8_t live;
+  uint8_t reserved;
+  uint8_t local_ip[16], remote_ip[16];
+  uint16_t local_port, remote_port;
+  uint32_t window_packets, rate_kbytes_per_second, in_flight;
+  uint32_t deaths;  // how often it ceased to be live
+  uint32_t reserved2;
+  uint64_t tx_packets, rx_packets, lost, marks;
+  int64_t smoothed_rtt_ns;
+};
+static_assert(sizeof(StatsPath) == 104);
+StatsPath stats_path(uint32_t tpn, uint16_t number, const PathInfo&);
 
 // ---- writing --------------------------------------------------------------------------------------------------
 
@@ -138,7 +162,7 @@ class StatsPageWriter {
   // `port_counters`: values in the order of their names.
   void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>,
               std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {},
-              std::span<const StatsName> names = {});
+              std::span<const StatsName> names = {}, std::span<const StatsPath> paths = {});
 
   const std::string& path() const { return path_; }
 
@@ -175,6 +199,7 @@ struct StatsReport {
   uint32_t apps_total = 0;
   std::vector<StatsName> names;
   uint32_t names_total = 0;
+  std::vector<StatsPath> paths;  // those of a channel in a row; of all, the first 1024 that StatsPath allows
 };
 
 class StatsPageReader {

@@ -184,6 +184,16 @@ void UdpPort::open_roce(const Notice& notice) {
   }
 }
 
+bool UdpPort::open_source_port(const wire::IpAddress& ip, uint16_t* port, std::string* error) {
+  Socket s;
+  s.ip = ip;
+  bool taken = false;
+  if (!open_socket(s, 0, &taken, error) || !watch(s, error)) return false;
+  *port = s.port;
+  sockets_.push_back(std::move(s));
+  return true;
+}
+
 bool UdpPort::has_roce(const wire::IpAddress& ip) const {
   return std::any_of(sockets_.begin(), sockets_.end(),
                      [&](const Socket& s) { return s.ip == ip && s.port == roce::kUdpPort; });

@@ -84,6 +84,10 @@ class UdpPort {
   using Notice = std::function<void(const std::string& sentence)>;
   void open_roce(const Notice& notice);
   bool has_roce(const wire::IpAddress&) const;
+  // Opens a socket at one of the addresses of open(), with a port that the kernel chooses: a path of its own through
+  // networks that choose a link by the ports of a packet.
+  bool open_source_port(const wire::IpAddress&, uint16_t* port, std::string* error);
+  const std::vector<wire::IpAddress>& addresses() const { return options_.addresses; }
   // Ports of ids (id_claims.h), at our addresses or others: what comes there is read now and then, and answered from
   // there. The owner of the Core.
   void listen(std::vector<ClaimSocket>);

@@ -54,6 +54,10 @@ class Core {
   // Adds an EID under which this instance answers, besides CoreConfig::self.eid.
   Status add_eid(const Eid&);
 
+  // Channels that are opened from now on take this path, too, if they may have several (CoreConfig::most_paths).
+  // kNoMemory: there are 256 already.
+  Status add_path(const ExtraPath&);
+
   // Lets this instance give out the ids of a block (wire/id_port.h); for Cores whose CoreConfig::every_id is false. The
   // Core does not check an id that a program asks for by number against the blocks: the caller has to.
   void add_id_block(uint32_t block);
@@ -178,6 +182,9 @@ class Core {
   // The numbers of channels are 1 to channel_table_size().
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
+  // Fills in the paths of a channel, the first one first, and returns how many there are: 0 if it has no others than
+  // that of its set-up.
+  uint32_t path_info(uint32_t index, std::span<PathInfo>) const;
   const CoreConfig& config() const;
   // How many slots were posted to a send queue, and how many completions were written to a JFC, modulo 2^32. The object
   // must exist.

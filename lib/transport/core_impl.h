@@ -10,6 +10,8 @@
 #include "lib/transport/resource/targets.h"
 #include "lib/transport/roce/engine_impl.h"
 #include "lib/transport/setup/peers.h"
+#include "lib/transport/tp/congestion_report.h"
+#include "lib/transport/tp/paths.h"
 #include "lib/transport/ub_engine_impl.h"
 #include "lib/transport/wire/compact_packet.h"
 
@@ -48,6 +50,7 @@ CoreState& Core<Host, Engines>::configured(const CoreConfig& config) {
   UB_ASSERT(config.segment_bytes >= kMinSegmentBytes && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
   UB_ASSERT(config.max_queues < kIdSpace);
+  UB_ASSERT(config.most_paths >= 1 && config.most_paths <= 64 && config.path_channels <= UINT16_MAX);
   UB_ASSERT(config.roce.max_qps <= UINT16_MAX && config.roce.max_connections <= UINT16_MAX);
   UB_ASSERT(config.roce.window_packets != 0);
   s_.config = config;
@@ -81,6 +84,13 @@ Status Core<Host, Engines>::add_eid(const Eid& eid) {
   }
   if (s_.eid_count == kMaxEids) return Status::kNoMemory;
   s_.eids[s_.eid_count++] = eid;
+  return Status::kOk;
+}
+
+template <class Host, class Engines>
+Status Core<Host, Engines>::add_path(const ExtraPath& path) {
+  if (s_.extra_path_count == kMaxExtraPaths) return Status::kNoMemory;
+  s_.extra_paths[s_.extra_path_count++] = path;
   return Status::kOk;
 }
 
@@ -437,7 +447,17 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->smoothed_rtt = ch.round_trip.smoothed;
   out->rto = ch.rto;
   out->counts = s_.channel_counts[index];
+  tp::describe_congestion(s_, ch, out);
   return true;
+}
+
+template <class Host, class Engines>
+uint32_t Core<Host, Engines>::path_info(uint32_t index, std::span<PathInfo> out) const {
+  if (index == 0 || index > s_.channels.high_water() || !s_.channels[index].several_paths) return 0;
+  const tp::Channel& ch = s_.channels[index];
+  const std::span<const tp::Path> paths = tp::paths_of(s_, ch);
+  for (size_t i = 0; i < std::min(out.size(), paths.size()); ++i) out[i] = tp::info_of(ch, paths[i]);
+  return static_cast<uint32_t>(paths.size());
 }
 
 }  // namespace ub

@@ -25,6 +25,7 @@ constexpr uint32_t kMaxEids = 64;
 constexpr uint32_t kEventRing = 1024;
 constexpr uint32_t kOutboxRing = 1024;
 constexpr uint32_t kPeerBuckets = 8192;
+constexpr uint32_t kMaxExtraPaths = 256;
 
 // What an id of the 20-bit space names.
 struct IdSlot {
@@ -57,6 +58,8 @@ struct CoreState : tp::State {
 
   Eid eids[kMaxEids];
   uint32_t eid_count = 0;
+  ExtraPath extra_paths[kMaxExtraPaths];
+  uint32_t extra_path_count = 0;
 
   Slab<LinkRecord> links;
   Slab<Jfc> jfcs;

@@ -78,6 +78,13 @@ struct RoceConfig {
   bool dcqcn = false;               // mark data as ECN capable and slow down where the network says so
 };
 
+// Where a channel has several paths (tp/paths.h), what stays on one of them as long as that has room.
+enum class Spread : uint8_t {
+  kPackets,   // nothing
+  kMessages,  // the packets of a message
+  kQueues,    // the messages of a queue
+};
+
 struct CoreConfig {
   InstanceId self;
   uint64_t incarnation = 1;  // random, non-zero, new at every start
@@ -95,6 +102,12 @@ struct CoreConfig {
   // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
   // final word must become visible last. There is no configuration key yet, because all channels take the same path.
   uint32_t channels_per_lane = 1;
+  // Channels on wires that may lose packets take up to so many paths, if the peer has it, too; at most 64. 1: one, and
+  // there is no memory for more. Each channel with several has a block of 16 KB and 400 bytes for each path, and there
+  // are blocks for `path_channels` (docs/paths-design.md).
+  uint32_t most_paths = 1;
+  uint32_t path_channels = 1024;
+  Spread spread = Spread::kPackets;
   // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too.
   bool rol = false;
   uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ, at least kMinSegmentBytes: one TASSN, one answer
@@ -275,6 +288,13 @@ struct PeerAddress {
   Endpoint remote;
 };
 
+// A path for channels besides that of their set-up (tp/paths.h).
+struct ExtraPath {
+  IpAddress peer;    // for channels whose set-up went to this address; all zero: for all from the address `local.ip`
+  Endpoint local;
+  IpAddress remote;  // where it leads to; all zero: where the set-up went. The port is that of the set-up
+};
+
 struct TargetConfig {
   Eid local_eid;        // which of our EIDs the requests come from; all zero: CoreConfig::self.eid
   InstanceId instance;  // its uasid must be set; Core::find() finds it
@@ -336,7 +356,29 @@ struct ChannelInfo {
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   Duration smoothed_rtt, rto;
+  const char* congestion_control;   // the name of its algorithm (cc::name_of())
+  uint32_t window_packets;          // most packets in flight, by the peer and by that algorithm; of all live paths
+  uint32_t rate_kbytes_per_second;  // the same, by DCQCN; 0: none limits it
+  uint32_t paths;                   // how many it has
   ChannelCounts counts;
+
+  // Packets that were taken for lost. Those of CTP are not counted.
+  uint64_t lost() const {
+    return counts[ChannelCount::kAgainDistance] + counts[ChannelCount::kAgainTime] + counts[ChannelCount::kAgainNak] +
+           counts[ChannelCount::kAgainTimeout];
+  }
+};
+
+// One path of a channel that has several. Window, rate and the rest are those of this moment.
+struct PathInfo {
+  Endpoint local, remote;
+  bool live;
+  uint32_t in_flight;               // packets
+  uint32_t window_packets;          // most packets in flight, by the peer and by its congestion control
+  uint32_t rate_kbytes_per_second;  // by DCQCN; 0: none limits it
+  Duration smoothed_rtt;
+  uint64_t tx_packets, rx_packets, lost, marks;
+  uint32_t deaths;  // how often it ceased to be live
 };
 
 }  // namespace ub

@@ -68,6 +68,7 @@ class UbEngine {
  private:
   [[gnu::noinline]] void on_unreliable(uint32_t link, const wire::NetHeader& net);
   void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
+  bool comes_by_path(uint32_t channel, uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
   void on_compact(uint32_t link, const wire::CompactPacket& packet);
   bool may_carry_data(uint32_t channel);
   [[gnu::always_inline]] inline size_t poll_requests(size_t budget);

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/packet_sender.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/transmitter.h"
 #include "lib/transport/ub_engine.h"
 
@@ -66,10 +67,13 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
     return;
   }
   tp::Channel& ch = s_.channels[channel];
-  if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) {
-    return s_.drop(Counter::kRxDropWrongPeer);
+  if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) [[unlikely]] {
+    if (!comes_by_path(channel, link, net, rtp)) return s_.drop(Counter::kRxDropWrongPeer);
   }
-  if (ch.compact) return s_.drop(Counter::kRxDropBadTpOpcode);
+  if (ch.compact || ch.several_paths) [[unlikely]] {
+    if (ch.compact) return s_.drop(Counter::kRxDropBadTpOpcode);
+    if (!ch.icrc || wire::icrc_matches(net)) tp::heard_on_path(s_, ch, net.dst, net.src);
+  }
   if (ch.icrc && !wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
   ch.heard_at = s_.now;
@@ -89,6 +93,15 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
     default:
       return ta::on_congestion(s_, channel, rtp, net);
   }
+}
+
+// A packet from another address than that of the set-up: is it that of a path?
+template <class Host>
+bool UbEngine<Host>::comes_by_path(uint32_t channel, uint32_t link, const wire::NetHeader& net,
+                                   const wire::RtpHeader& rtp) {
+  const tp::Channel& ch = s_.channels[channel];
+  if (!ch.several_paths || ch.peer_tpn != rtp.src_tpn || ch.link != link) return false;
+  return tp::find_path(s_, ch, net.dst, net.src) != tp::kNoPath;
 }
 
 template <class Host>

@@ -10,6 +10,8 @@ import time
 
 import wires
 
+FAILED, USAGE = 1, 2  # exit codes of the tools
+
 
 class Failure(Exception):
     pass

@@ -22,12 +22,11 @@ import tempfile
 import time
 
 import daemons
+import traces
 import wires
-from processes import Failure, Process, check, free_port, pair
+from processes import FAILED, USAGE, Failure, Process, check, free_port, pair
 
 TRANSPORTS = ("rtp", "ctp", "ctp with repeats")
-FAILED = 1
-USAGE = 2
 PEER_LOST = 3
 INTERRUPTED = 130
 SKIPPED = 77
@@ -491,7 +490,7 @@ class Tests:
             for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
                 check(objects[kind] > 0, f"no {kind} is counted: {objects}")
             channels = shown("channels")["channels"]
-            check(channels and all(c["counts"]["again_timeout"] >= 0 for c in channels), f"channels: {channels}")
+            check(channels and all(c["counts"]["again_timeout"] >= 0 and c["congestion"] for c in channels), str(channels))
             transports = {c["transport"] for c in channels}
             check(self.transport_of("write") in transports <= set(TRANSPORTS), f"transports: {transports}")
             pools = shown("pools")["pools"]
@@ -518,6 +517,7 @@ class Tests:
         yield "pingpong usage", self.pingpong_usage
         yield "perf usage", self.perf_usage
         yield "perf --json is tried first", self.perf_json_first
+        yield from traces.tests(self.tools["perf"], self.directory, self.host)
         yield "perf mismatch", self.perf_mismatch
         yield "perf port taken", self.perf_port_taken
         yield "perf nobody there", self.perf_nobody_there

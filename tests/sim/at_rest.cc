@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/transport/ta/sequence_contexts.h"
+#include "lib/transport/tp/paths.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -53,6 +54,7 @@ class Inspection {
   void pools_in_transit();
   void channel(const Channel&);
   void far_end(const Channel&);
+  void paths_of_channel(const Channel&);
   void flow_of_channel(const Channel&);
   void flow_of_queue_pair(const roce::Qp&);
   void heard(const cc::Listener&);
@@ -185,6 +187,17 @@ void Inspection::channel(const Channel& ch) {
   if (ch.is_up()) flow_of_channel(ch);
 }
 
+void Inspection::paths_of_channel(const Channel& ch) {
+  for (const tp::Path& p : tp::paths_of(s_, ch)) {
+    none("packets in flight on a path", p.in_flight);
+    none("packets of a path that nobody was told of", p.arrived);
+  }
+  const tp::PathBlock& block = s_.path_blocks[ch.paths];
+  for (const tp::Departure& d : block.departures) {
+    if (d.path != tp::kNoPath) none("a departure of nothing in flight", 1u);
+  }
+}
+
 // What a flow that only listens cannot have heard: an answer before there was time for one, or a mark of what may not
 // be marked.
 void Inspection::heard(const cc::Listener& l) {
@@ -196,6 +209,7 @@ void Inspection::heard(const cc::Listener& l) {
 
 // Everything was acknowledged: each packet that left once has told its round trip, and no other (Karn).
 void Inspection::flow_of_channel(const Channel& ch) {
+  if (ch.several_paths) return paths_of_channel(ch);
   const auto& left = world_.network.departures.of_channel(node_.index(), node_.epoch(), ch.tpn);
   if (ch.flow.algorithm == cc::Algorithm::kListener) {
     heard(ch.flow.listener);
@@ -397,6 +411,7 @@ void Inspection::dead_channels() {
   }
   expect("channels that rest", resting, s_.channels.high_water());
   none("blocks of send times without a channel", s_.send_times.blocks().in_use());
+  none("blocks of paths without a channel", s_.path_blocks.in_use());
 }
 
 void Inspection::queue_pairs() {

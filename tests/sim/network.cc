@@ -38,30 +38,50 @@ impair::Spec link_of(const NetworkOptions& o) {
 
 Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed) {
   const impair::Spec spec = link_of(world.options.net);
-  for (uint32_t i = 0; i < kMaxNodes * kMaxNodes; ++i) {
-    paths_.push_back({.link = impair::Link(spec, seed * kMaxNodes * kMaxNodes + i, {}, kNoLimit), .swapped = {}});
+  for (uint32_t i = 0; i < kMaxNodes * kMaxNodes * kMaxPaths; ++i) {
+    const uint64_t number = i / kMaxPaths + uint64_t{i % kMaxPaths} * kMaxNodes * kMaxNodes;
+    paths_.push_back({.link = impair::Link(spec, seed * kMaxNodes * kMaxNodes + number, {}, kNoLimit), .swapped = {}});
   }
+}
+
+wire::Endpoint endpoint_of_path(const wire::Endpoint& usual, uint32_t path, bool by_address) {
+  constexpr uint16_t kFirstPort = 30'000;
+  if (path == 0) return usual;
+  wire::Endpoint at = usual;
+  if (by_address) {
+    at.ip.bytes[13] = static_cast<uint8_t>(at.ip.bytes[13] + 16 * path);
+  } else {
+    at.port = static_cast<uint16_t>(kFirstPort + usual.port % 1000 * kMaxPaths + path);
+  }
+  return at;
 }
 
 void Network::add_node(uint32_t node, const wire::Endpoint& at) {
-  routes_.emplace_back(at, node);
-  if (at.port == wire::kUbUdpPort) routes_.emplace_back(wire::Endpoint{at.ip, roce::kUdpPort}, node);
+  const NetworkOptions& o = world_.options.net;
+  for (uint32_t i = 0; i < o.paths; ++i) addresses_.push_back({endpoint_of_path(at, i, o.paths_by_address), node, i});
+  if (at.port == wire::kUbUdpPort) addresses_.push_back({{at.ip, roce::kUdpPort}, node, 0});
+}
+
+const Network::Address* Network::address_of(const wire::Endpoint& at) const {
+  const auto found = std::find_if(addresses_.begin(), addresses_.end(), [&](const Address& a) { return a.at == at; });
+  return found == addresses_.end() ? nullptr : &*found;
 }
 
 // A frame without IP finds its way by its Ethernet address.
-uint32_t Network::route(std::span<const std::byte> frame) const {
+Network::Route Network::route(std::span<const std::byte> frame) const {
   if (wire::has_link_header(frame)) {
-    for (const auto& [at, node] : routes_) {
-      const wire::MacAddress mac = wire::stand_in_mac(at);
-      if (std::memcmp(mac.data(), frame.data(), mac.size()) == 0) return node;
+    for (const Address& a : addresses_) {
+      const wire::MacAddress mac = wire::stand_in_mac(a.at);
+      if (std::memcmp(mac.data(), frame.data(), mac.size()) == 0) return {a.node, 0};
     }
-    return UINT32_MAX;
+    return {};
   }
   wire::NetHeader net;
-  if (wire::parse_network(frame, net) != wire::Drop::kNone) return UINT32_MAX;
-  for (const auto& [at, node] : routes_)
-    if (at == net.dst) return node;
-  return UINT32_MAX;
+  if (wire::parse_network(frame, net) != wire::Drop::kNone) return {};
+  const Address* to = address_of(net.dst);
+  if (to == nullptr) return {};
+  const Address* from = address_of(net.src);
+  return {to->node, std::max(to->path, from == nullptr ? 0 : from->path)};
 }
 
 Frame Network::copy(std::span<const std::byte> bytes) {
@@ -100,7 +120,7 @@ bool Network::full(uint32_t from) const {
   const Options& o = world_.options;
   const Instant until = world_.now() + Duration{static_cast<int64_t>(o.net.port_ns)};
   for (uint32_t to = 0; to < kMaxNodes; ++to) {
-    const impair::Link& link = paths_[from * kMaxNodes + to].link;
+    const impair::Link& link = paths_[index_of(from, to, 0)].link;
     if (o.net.port_ns != 0 && link.line_free_at() > until) return true;
     if (o.lossless && link.under_way() >= o.net.queue_frames) return true;
   }
@@ -108,29 +128,31 @@ bool Network::full(uint32_t from) const {
 }
 
 void Network::send(uint32_t from, Frame f) {
-  uint32_t to = route(f.span());
+  const Route way = route(f.span());
+  const uint32_t to = way.to;
   world_.trace_frame("tx", from, to, f.span());
   if (to == UINT32_MAX) return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
   const bool again = departures.left(from, world_.node(from).epoch(), f.span());
   if (again && world_.reached) world_.reached->sent_again(f.span());
   if (f.bytes - wire::kEthSize > world_.options.net.path_mtu) return;
   const TamperRule* rule = tamper.armed() ? tamper.decide(inspect(from, to, f.span())) : nullptr;
-  carry(from, to, std::move(f), rule);
+  carry(from, way, std::move(f), rule);
 }
 
 void Network::inject(uint32_t from, std::span<const std::byte> bytes) {
   Frame f = copy(bytes);
-  uint32_t to = route(f.span());
-  world_.trace_frame("inject", from, to, f.span());
-  carry(from, to, std::move(f), nullptr);
+  const Route way = route(f.span());
+  world_.trace_frame("inject", from, way.to, f.span());
+  carry(from, way, std::move(f), nullptr);
 }
 
-void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule) {
+void Network::carry(uint32_t from, Route way, Frame f, const TamperRule* rule) {
   using Action = TamperRule::Action;
-  Path& p = path(from, to);
+  const uint32_t to = way.to;
+  Path& p = path(from, to, way.path);
   uint64_t now = world_.now().ns;
   Action action = rule == nullptr ? Action::kPass : rule->action;
-  if (p.cut || action == Action::kDrop) return;
+  if (p.cut || p.path_cut || action == Action::kDrop) return;
   if (action == Action::kCorrupt) damage(from, f);
   if (action == Action::kRewrite) {
     rule->rewrite({f.data.get(), f.bytes});
@@ -171,7 +193,8 @@ void Network::leave_link(uint32_t path) {
   if (p.planned <= world_.now()) p.planned = Instant::never();
   while (const std::optional<impair::Arrival> a = p.link.take(world_.now())) {
     --in_links_;
-    pass_on(path / kMaxNodes, path % kMaxNodes, a->tag, copy(a->frame));
+    const uint32_t pair = path / kMaxPaths;
+    pass_on(pair / kMaxNodes, pair % kMaxNodes, a->tag, copy(a->frame));
     p.link.release(*a);
   }
   plan_link(p);
@@ -221,8 +244,32 @@ Frame Network::take(uint32_t slot, uint32_t* to) {
 }
 
 void Network::cut(uint32_t a, uint32_t b, bool cut) {
-  path(a, b).cut = cut;
-  path(b, a).cut = cut;
+  for (uint32_t i = 0; i < kMaxPaths; ++i) path(a, b, i).cut = path(b, a, i).cut = cut;
+}
+
+void Network::begin_path_fault(uint32_t from, uint32_t to, uint32_t number, PathFault fault) {
+  if (healed_) return;
+  Path& p = path(from, to, number);
+  impair::Spec spec = link_of(world_.options.net);
+  if (fault == PathFault::kCut) {
+    p.path_cut = true;
+    return;
+  }
+  if (fault == PathFault::kLoses) spec.loss = 0.5;
+  if (fault == PathFault::kSlow) {
+    spec.delay.ns *= 10;
+    spec.rate /= 10;
+  }
+  p.link.set(world_.now(), spec);
+  plan_link(p);
+}
+
+void Network::end_path_fault(uint32_t from, uint32_t to, uint32_t number) {
+  if (healed_) return;
+  Path& p = path(from, to, number);
+  p.path_cut = false;
+  p.link.set(world_.now(), link_of(world_.options.net));
+  plan_link(p);
 }
 
 void Network::heal() {
@@ -231,7 +278,7 @@ void Network::heal() {
   spec.loss = spec.burst = 0;
   spec.reorder = 0;
   for (Path& p : paths_) {
-    p.cut = false;
+    p.cut = p.path_cut = false;
     p.link.set(world_.now(), spec);
     plan_link(p);
   }

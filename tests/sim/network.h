@@ -24,6 +24,10 @@ namespace ub::sim {
 class World;
 
 constexpr uint32_t kMaxNodes = 8;
+constexpr uint32_t kMaxPaths = 8;  // between each two nodes
+
+// An address of a node: that of its path of this number, the first of which is its usual one.
+wire::Endpoint endpoint_of_path(const wire::Endpoint& usual, uint32_t path, bool by_address);
 
 struct Frame {
   std::unique_ptr<std::byte[]> data;
@@ -49,12 +53,16 @@ class Network {
   // A frame arrives: takes it out.
   Frame take(uint32_t slot, uint32_t* to);
 
-  void cut(uint32_t a, uint32_t b, bool cut);  // both directions
+  void cut(uint32_t a, uint32_t b, bool cut);  // both directions, all paths
+  // What befalls one of several paths, in this direction. It is as it was at the end, or when all is healed.
+  enum class PathFault : uint8_t { kCut, kLoses, kSlow };
+  void begin_path_fault(uint32_t from, uint32_t to, uint32_t path, PathFault);
+  void end_path_fault(uint32_t from, uint32_t to, uint32_t path);
   void heal();                                 // no fault from now on; frames under way keep their delay
   size_t under_way() const { return in_links_ + slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
   // How long frames have been leaving on this path, all together.
-  uint64_t busy_ns(uint32_t from, uint32_t to) const { return paths_[from * kMaxNodes + to].busy_ns; }
+  uint64_t busy_ns(uint32_t from, uint32_t to) const { return paths_[index_of(from, to, 0)].busy_ns; }
   uint64_t marked() const { return marked_; }  // frames that said congestion
   // The least time that a frame was under way; UINT64_MAX: none was.
   uint64_t least_travel_ns() const { return least_travel_ns_; }
@@ -65,7 +73,7 @@ class Network {
  private:
   struct Path {
     impair::Link link;
-    bool cut = false;
+    bool cut = false, path_cut = false;
     uint64_t busy_ns = 0;                // the time in which its line was not free
     Instant planned = Instant::never();  // when leave_link() comes
     Frame swapped;                       // waits to change places with the next
@@ -75,9 +83,21 @@ class Network {
     uint32_t from, to;
   };
 
-  Path& path(uint32_t from, uint32_t to) { return paths_[from * kMaxNodes + to]; }
-  uint32_t route(std::span<const std::byte> frame) const;
-  void carry(uint32_t from, uint32_t to, Frame, const TamperRule*);
+  struct Address {
+    wire::Endpoint at;
+    uint32_t node, path;
+  };
+  struct Route {
+    uint32_t to = UINT32_MAX, path = 0;
+  };
+
+  static uint32_t index_of(uint32_t from, uint32_t to, uint32_t path) {
+    return (from * kMaxNodes + to) * kMaxPaths + path;
+  }
+  Path& path(uint32_t from, uint32_t to, uint32_t path) { return paths_[index_of(from, to, path)]; }
+  const Address* address_of(const wire::Endpoint& at) const;
+  Route route(std::span<const std::byte> frame) const;
+  void carry(uint32_t from, Route, Frame, const TamperRule*);
   void enter_link(Path&, const Frame&);
   void plan_link(Path&);
   void pass_on(uint32_t from, uint32_t to, uint64_t entered_ns, Frame);
@@ -93,9 +113,9 @@ class Network {
   bool healed_ = false;
   uint64_t marked_ = 0;
   uint64_t least_travel_ns_ = UINT64_MAX;
-  std::vector<Path> paths_;  // by from * kMaxNodes + to
+  std::vector<Path> paths_;  // by index_of()
   size_t in_links_ = 0;      // frames
-  std::vector<std::pair<wire::Endpoint, uint32_t>> routes_;
+  std::vector<Address> addresses_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
 };

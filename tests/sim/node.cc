@@ -67,6 +67,9 @@ void Node::configure() {
   config_.roce.ack_every_message = w.roce_ack_every;
   config_.roce.dcqcn = w.dcqcn;
   config_.congestion_control = w.control;
+  config_.most_paths = world_.options.net.paths;
+  config_.path_channels = o.path_channels;
+  config_.spread = o.spread;
   config_.line_bytes_per_second = w.line_rate;
   config_.roce.max_connections = w.cm_table;
 }
@@ -89,10 +92,27 @@ void Node::boot() {
                            .compact = o.compact,
                            .bypass = o.aperture.frames != 0});
   if (link_ == 0) world_.model.fail("add_link was refused");
+  add_paths();
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
                static_cast<unsigned long long>(config_.incarnation));
+}
+
+// To each other node, or from each further port of its own.
+void Node::add_paths() {
+  const NetworkOptions& net = world_.options.net;
+  const auto add = [this](const ExtraPath& path) {
+    if (core_->add_path(path) != Status::kOk) world_.model.fail("add_path was refused");
+  };
+  for (uint32_t path = 1; path < net.paths; ++path) {
+    const wire::Endpoint local = endpoint_of_path(at_, path, net.paths_by_address);
+    if (!net.paths_by_address) add({{}, local, {}});
+    for (uint32_t i = 0; net.paths_by_address && i < world_.node_count(); ++i) {
+      const wire::Endpoint& usual = world_.node(i).at();
+      if (i != index_) add({usual.ip, local, endpoint_of_path(usual, path, true).ip});
+    }
+  }
 }
 
 void Node::stop() {

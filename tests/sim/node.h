@@ -195,6 +195,7 @@ class Node {
   void attend();  // something has come: drives now, or when more may have come
   void plan_drive(uint64_t within_ns);
   void stop();
+  void add_paths();
   std::vector<Region*> regions_of(const App&) const;
 
   World& world_;

@@ -304,6 +304,17 @@ void draw_congestion(Options& o) {
   o.net.refuse = maybe<double>(rng, 0.5, {0.1, 0.9, 1});
 }
 
+// The same, of several paths. Half of the times a few faults hit one of them each.
+void draw_paths(Options& o) {
+  Prng rng(o.seed ^ 0x9a745);
+  if (o.lossless || !rng.chance(0.35)) return;
+  o.net.paths = pick<uint32_t>(rng, {2, 2, 3, 4, 8});
+  o.net.paths_by_address = !o.shared_port_ip && rng.chance(0.5);
+  o.core.path_channels = pick<uint32_t>(rng, {64, 64, 3});
+  o.core.spread = pick<Spread>(rng, {Spread::kPackets, Spread::kPackets, Spread::kMessages, Spread::kQueues});
+  o.fault.path_faults = maybe<uint32_t>(rng, 0.7, {1, 3, 10, 30});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -422,6 +433,7 @@ Options Options::draw(uint64_t seed) {
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
   o.core.questions_until_calm = draw_calm(o.seed);
   draw_congestion(o);
+  draw_paths(o);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -527,7 +539,8 @@ std::string Options::text() const {
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);
   LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.control), LINE(work.line_rate), LINE(net.mark);
-  LINE(net.refuse);
+  LINE(net.refuse), LINE(net.paths), LINE(net.paths_by_address), LINE(core.path_channels), LINE(core.spread);
+  LINE(fault.path_faults);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.rotations), LINE(fault.unregisters),
       LINE(fault.closes), LINE(fault.span_ns);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/transport/cc/constants.h"
+#include "lib/transport/core_types.h"
 
 namespace ub::sim {
 
@@ -30,6 +30,8 @@ struct NetworkOptions {
   uint64_t port_ns = 0;  // a sender waits while what it sent takes so long to leave; 0: it never waits
   uint32_t path_mtu = 65535;  // longer IP packets vanish
   double mark = 0;            // chance that a packet which may be marked says congestion
+  uint32_t paths = 1;         // between each two nodes; at most kMaxPaths
+  bool paths_by_address = false;  // each has addresses of its own at both ends; else a port at one end
   double refuse = 0;          // chance that a hop refuses a packet of C-AQM what it asks for
 };
 
@@ -50,6 +52,8 @@ struct CoreOptions {
   bool fast_retransmit = true;
   double go_back_n = 0;  // share of the instances that want Go-Back-N
   bool loss_window = true;
+  uint32_t path_channels = 64;     // channels of a node that may have several paths
+  Spread spread = Spread::kPackets;
   uint32_t read_jobs = 64;
   uint32_t kept_packets = 256;
   uint32_t kept_small_packets = 256;
@@ -121,6 +125,7 @@ struct WorkloadOptions {
 struct FaultOptions {
   uint32_t partitions = 0;
   uint64_t partition_ns = 100'000'000;
+  uint32_t path_faults = 0;  // one of several paths is cut, loses much or becomes slow, for some time
   uint32_t app_kills = 0;
   uint32_t crashes = 0;      // an instance stops without a word and starts anew
   uint32_t flushes = 0;      // a queue is set to ERROR

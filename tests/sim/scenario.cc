@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenario.h"
 
+#include "lib/transport/tp/paths.h"
 #include "tests/sim/apertures.h"
 #include "tests/sim/at_rest.h"
 #include "tests/sim/workload.h"
@@ -16,6 +17,7 @@ constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 constexpr Duration kConnectLimit = seconds(10);  // what was lost comes again within 4.3 s
 constexpr Duration kRateLimit = seconds(2);
+constexpr Duration kPathLimit = seconds(2);  // each is asked every 64 ms
 constexpr Duration kEndLimit = seconds(10);  // a channel closes within a second, connections rest for longer
 
 // Receives that half messages hold, whose senders died and whose channels have not noticed yet.
@@ -79,6 +81,27 @@ bool slowed_down(World& world) {
       if (r->qps[n].in_use && roce::receives(r->qps[n].state) && !r->qps[n].flow.timer_at.is_never()) return true;
   }
   return false;
+}
+
+bool waits_for_path(World& world) {
+  for (uint32_t i = 0; i < world.node_count(); ++i) {
+    if (!world.node(i).up()) continue;
+    const CoreState& core = world.node(i).core().state();
+    for (uint32_t n = 1; n <= core.channels.high_water(); ++n) {
+      const tp::Channel& ch = core.channels[n];
+      if (!ch.is_up() || !ch.several_paths) continue;
+      for (const tp::Path& p : tp::paths_of(core, ch))
+        if (!p.live && !p.ask_at.is_never()) return true;
+    }
+  }
+  return false;
+}
+
+// All paths work again: each channel uses all that it has.
+bool check_paths(World& world) {
+  if (!world.run_until([&] { return !waits_for_path(world); }, kPathLimit))
+    world.model.fail("liveness: a channel does without a path that works again");
+  return !world.failed();
 }
 
 // Nobody says congestion any more: every queue pair is as fast as it can be again. Before, only what was marked slowed
@@ -166,7 +189,8 @@ void run_phases(World& world, Workload& load) {
     }
   }
   if (!probe_apertures(world)) return;
-  if (!quiet(world) || !check_rates(world) || !end_connections(world, load) || !quiet(world)) return;
+  if (!quiet(world) || !check_rates(world) || !check_paths(world)) return;
+  if (!end_connections(world, load) || !quiet(world)) return;
   check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;

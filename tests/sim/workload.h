@@ -77,6 +77,7 @@ class Workload {
   void plan_fault_midway(Fault);  // when so many requests are posted
   void begin_faults_midway();
   void fault_partition();
+  void fault_path();
   void fault_app();
   void fault_crash();
   void fault_close();

@@ -2,6 +2,7 @@
 //
 // What goes wrong besides the network, and what must be right again when nothing does.
 #include <algorithm>
+#include <array>
 
 #include "tests/sim/workload.h"
 
@@ -33,6 +34,7 @@ void Workload::begin_faults_midway() {
 void Workload::plan_faults() {
   const FaultOptions& f = world_.options.fault;
   for (uint32_t i = 0; i < f.partitions; ++i) plan_fault(&Workload::fault_partition);
+  for (uint32_t i = 0; i < f.path_faults; ++i) plan_fault(&Workload::fault_path);
   for (uint32_t i = 0; i < f.app_kills; ++i) plan_fault(&Workload::fault_app);
   for (uint32_t i = 0; i < f.crashes; ++i) plan_fault(&Workload::fault_crash);
   for (uint32_t i = 0; i < f.closes; ++i) plan_fault(&Workload::fault_close);
@@ -51,6 +53,28 @@ void Workload::fault_partition() {
   world_.trace("path %u-%u is cut for %lld us", a, b, static_cast<long long>(length.us()));
   world_.network.cut(a, b, true);
   world_.after(length, [this, a, b] { world_.network.cut(a, b, false); });
+}
+
+// One direction of a path, or both.
+void Workload::fault_path() {
+  using PathFault = Network::PathFault;
+  const auto a = static_cast<uint32_t>(rng_.below(world_.node_count()));
+  auto b = static_cast<uint32_t>(rng_.below(world_.node_count()));
+  if (a == b) b = (b + 1) % world_.node_count();
+  const auto number = static_cast<uint32_t>(rng_.below(world_.options.net.paths));
+  constexpr std::array kFaults{PathFault::kCut, PathFault::kCut, PathFault::kLoses, PathFault::kSlow};
+  const PathFault fault = kFaults[rng_.below(kFaults.size())];
+  const uint64_t most_ns = rng_.chance(0.5) ? 1'000'000 : 50'000'000;
+  const auto length = nanoseconds(static_cast<int64_t>(1 + rng_.below(most_ns)));
+  const bool both = rng_.chance(0.5);
+  world_.trace("path %u of %u-%u has a fault for %lld us", number, a, b, static_cast<long long>(length.us()));
+  Network& net = world_.network;
+  net.begin_path_fault(a, b, number, fault);
+  if (both) net.begin_path_fault(b, a, number, fault);
+  world_.after(length, [&net, a, b, number, both] {
+    net.end_path_fault(a, b, number);
+    if (both) net.end_path_fault(b, a, number);
+  });
 }
 
 App* Workload::random_app() {

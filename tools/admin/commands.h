@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace ub::tools {
 
@@ -32,8 +31,5 @@ struct DoctorOptions {
 };
 // What is missing here for two hosts to talk, and what to do about it.
 int examine(const DoctorOptions&);
-
-// Columns as wide as they need to be; the first row is the head.
-void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace ub::tools

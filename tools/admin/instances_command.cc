@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Running instances, seen through their statistics pages (dataplane/stats_page.h).
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "dataplane/config.h"
 #include "dataplane/stats_page.h"
-#include "lib/ipc/rendezvous.h"
+#include "tools/admin/channel_rows.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/table.h"
+#include "tools/common/stats_directory.h"
 
 namespace ub::tools {
 namespace {
@@ -42,14 +41,10 @@ std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
 // Where instances of this user publish, unless the configuration says otherwise.
 std::optional<std::string> directory_of(const InstanceSelection& selection) {
   if (!selection.directory.empty()) return selection.directory;
-  const ConfigResult result = load_config();
-  if (!result.config) {
-    fmt::print(stderr, "{}\n", result.error);
-    return std::nullopt;
-  }
-  if (!result.config->log.stats_dir.empty()) return result.config->log.stats_dir;
-  if (!result.config->port.shm_dir.empty()) return result.config->port.shm_dir;
-  return ipc::Rendezvous::default_directory();
+  std::string error;
+  std::optional<std::string> directory = stats_directory(&error);
+  if (!directory) fmt::print(stderr, "{}\n", error);
+  return directory;
 }
 
 std::optional<Instance> load(const std::string& directory, const std::string& name) {
@@ -93,12 +88,6 @@ std::optional<Instance> choose(const InstanceSelection& selection) {
   return std::nullopt;
 }
 
-std::string ip_text(const uint8_t (&bytes)[16]) {
-  Eid eid;
-  std::copy(bytes, bytes + 16, eid.bytes.begin());
-  return eid_text(eid);
-}
-
 std::string access_text(uint8_t access) {
   std::string text;
   if ((access & kAccessLocalOnly) != 0) text += "local ";
@@ -122,72 +111,6 @@ Json objects_json(const StatsObjects& o) {
   return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},       {"jetty", o.jetty},
           {"segments", o.segments}, {"targets", o.targets}, {"groups", o.groups}, {"peers", o.peers},
           {"channels", o.channels}, {"links", o.links}};
-}
-
-const char* channel_state(uint8_t state) {
-  constexpr const char* kNames[] = {"free", "requested", "half open", "open", "closing", "dead"};  // ChannelState
-  return state < std::size(kNames) ? kNames[state] : "?";
-}
-
-std::string lane_name(const StatsChannel& c) {
-  const char* kind = c.compact != 0 ? "compact" : c.bulk != 0 ? "bulk" : "small";
-  return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", kind);
-}
-
-const char* transport_name(const StatsChannel& c) {
-  if (c.compact == 0) return "rtp";
-  return c.repeats != 0 ? "ctp with repeats" : "ctp";
-}
-
-Json counts_json(const StatsChannel& c) {
-  Json counts = Json::object();
-  for (size_t i = 0; i < kChannelCounts; ++i) counts[kChannelCountNames[i]] = c.counts[i];
-  return counts;
-}
-
-const char* retransmission_name(const StatsChannel& c) {
-  if (c.compact != 0) return c.repeats != 0 ? "requests" : "none";
-  return c.go_back_n != 0 ? "go_back_n" : "selective";
-}
-
-Json channels_json(const StatsReport& r) {
-  Json rows = Json::array();
-  for (const StatsChannel& c : r.channels) {
-    rows.push_back({{"tpn", c.tpn},
-                    {"peer_tpn", c.peer_tpn},
-                    {"peer", ip_text(c.peer_eid)},
-                    {"peer_uasid", fmt::format("{:#010x}", c.peer_uasid)},
-                    {"remote", fmt::format("{}:{}", ip_text(c.remote_ip), c.remote_port)},
-                    {"link", c.link},
-                    {"mtu", c.mtu},
-                    {"transport", transport_name(c)},
-                    {"lane", lane_name(c)},
-                    {"state", channel_state(c.state)},
-                    {"in_flight", c.next_psn - c.oldest_unacked},
-                    {"queued", c.queued_messages},
-                    {"tx_packets", c.tx_packets},
-                    {"rx_packets", c.rx_packets},
-                    {"retransmission", retransmission_name(c)},
-                    {"retransmits", c.retransmits},
-                    {"rtt_us", static_cast<double>(c.smoothed_rtt_ns) / 1000},
-                    {"rto_us", static_cast<double>(c.rto_ns) / 1000},
-                    {"counts", counts_json(c)}});
-  }
-  return rows;
-}
-
-// The same for a table: each count that is not 0 everywhere is a column.
-Json channel_rows(const StatsReport& r, bool all) {
-  Json rows = channels_json(r);
-  for (const char* name : kChannelCountNames) {
-    const bool shown = all || std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
-                         return row["counts"][name].get<uint64_t>() != 0;
-                       });
-    if (!shown) continue;
-    for (Json& row : rows) row[name] = row["counts"][name];
-  }
-  for (Json& row : rows) row.erase("counts");
-  return rows;
 }
 
 Json pools_json(const StatsReport& r) {
@@ -243,17 +166,7 @@ void print_rows(const Json& rows, uint32_t total, const char* what) {
     fmt::print("no {}\n", what);
     return;
   }
-  std::vector<std::vector<std::string>> table(1);
-  for (auto& [name, value] : rows[0].items()) table[0].push_back(name);
-  for (const Json& row : rows) {
-    table.emplace_back();
-    for (auto& [name, value] : row.items()) {
-      table.back().push_back(value.is_string()         ? value.get<std::string>()
-                             : value.is_number_float() ? fmt::format("{:.1f}", value.get<double>())
-                                                       : value.dump());
-    }
-  }
-  print_table(table);
+  for (const std::string& line : table_lines(rows)) fmt::print("{}\n", line);
   if (total > rows.size()) fmt::print("and {} more\n", total - rows.size());
 }
 
@@ -264,20 +177,6 @@ void print_pairs(const Json& pairs) {
 }
 
 }  // namespace
-
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> width;
-  for (const auto& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], width[i]);
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    fmt::print("{}\n", line);
-  }
-}
 
 int list_instances(const InstanceSelection& selection, bool json) {
   const auto directory = directory_of(selection);
@@ -356,7 +255,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
              instance->alive ? "" : "  DEAD");
   if (what == "objects") print_pairs(objects_json(r.objects));
   if (what == "counters") print_pairs(counters_json(r, all));
-  if (what == "channels") print_rows(channel_rows(r, all), r.channels_total, "channels");
+  if (what == "channels") print_channels(r, all);
   if (what == "pools") print_rows(pools_json(r), 0, "pools");
   if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
   if (what == "apps") print_rows(apps_json(r), r.apps_total, "applications");

@@ -526,6 +526,7 @@ uint32_t Endpoint::reap() {
     ended += covered;
   }
   outstanding_ -= ended;
+  progress_.ended(ended, ended * layout_.size);
   return ended;
 }
 

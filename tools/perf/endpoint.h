@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tools/perf/options.h"
+#include "tools/perf/progress.h"
 
 namespace ub::tools {
 
@@ -52,6 +53,7 @@ class Endpoint {
   // Takes up to 16 completions; returns how many requests ended.
   uint32_t reap();
   uint64_t outstanding() const { return outstanding_; }
+  const Progress& progress() const { return progress_; }
   uint32_t unsignaled(uint32_t jetty) const { return queues_[jetty].unsignaled; }
   uint64_t posted(uint32_t jetty) const { return queues_[jetty].posted; }
 
@@ -95,6 +97,7 @@ class Endpoint {
 
   std::string device_name() const { return context_->dev->name; }
   std::string eid() const;
+  uint32_t uasid() const { return context_->uasid; }
   uint32_t inline_bytes() const { return inline_bytes_; }
   uint64_t messages_sent() const { return sends_posted_; }  // of all sizes, as the next
   uint64_t messages_received() const { return messages_received_; }
@@ -139,6 +142,7 @@ class Endpoint {
   std::vector<Queue> queues_;
   uint32_t depth_ = 0, cq_mod_ = 1, inline_bytes_ = 0;
   uint64_t outstanding_ = 0, sends_posted_ = 0;
+  Progress progress_;
 
   Queue control_;
   bool control_busy_ = false;

@@ -84,7 +84,7 @@ void one_round(const Options& o, Endpoint& endpoint, Peer& peer, Idle& idle) {
 
 }  // namespace
 
-Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
+Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer, LatestTimes* trace_times) {
   auto times = std::make_unique<Histogram>();
   const double ns_per_tick = Ticks::ns_per_tick();
   const bool timed = o.duration_s > 0;
@@ -98,6 +98,7 @@ Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
     one_round(o, endpoint, peer, idle);
     const uint64_t now = Ticks::now();
     times->record(now - last);
+    if (trace_times != nullptr) trace_times->add(now - last);
     last = now;
   }
   drain(endpoint, peer);

@@ -17,6 +17,7 @@
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/perf/tests.h"
+#include "tools/perf/trace.h"
 
 namespace ub::tools {
 namespace {
@@ -68,7 +69,7 @@ Json exchange_hello(const Options& o, Peer& peer) {
 }
 
 // One size. Returns the row of the table: ours, the peer's, or the sum.
-Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
+Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size, LatestTimes* trace_times) {
   endpoint.prepare(size);
   peer.send("ready", {{"bytes", size}});
   if (peer.expect("ready", kStepMs).value("bytes", uint64_t{0}) != size) throw ToolError("the peer is at another size");
@@ -81,7 +82,7 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
       row = o.verb == Verb::kMap ? measure_window(o, endpoint) : measure_aperture(o, endpoint);
       row["transport"] = serving_path(o, endpoint);
     } else {
-      row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer);
+      row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer, trace_times);
       row["transport"] = transport_between(before, endpoint.transports());
     }
     std::vector<uint64_t> posted;
@@ -119,7 +120,10 @@ int run(const Options& o) {
   const std::vector<int> cpus = allowed_cpus();
   std::optional<JsonFile> json_file;
   if (!o.json_file.empty()) json_file.emplace(o.json_file);
+  want_statistics_for_trace(o);
   Endpoint endpoint(o);
+  std::optional<Trace> trace;
+  if (!o.trace_file.empty()) trace.emplace(o, endpoint.progress(), endpoint.uasid());
   // Only now: the library's own thread may run anywhere.
   if (o.cpu >= 0 && !pin_to_cpu(o.cpu))
     throw ToolError(kExitUsage, fmt::format("--cpu {}: there is no such CPU for us", o.cpu));
@@ -163,11 +167,13 @@ int run(const Options& o) {
       fmt::print("# core to core before: {}\n", describe_probe(before));
     }
     print_table_head(o);
+    if (trace) trace->begin();
     for (uint64_t size : o.sizes) {
-      const Json row = run_size(o, endpoint, peer, size);
+      const Json row = run_size(o, endpoint, peer, size, trace ? &trace->times() : nullptr);
       print_row(o, row);
       document["results"].push_back(row);
     }
+    if (trace) trace->end();
     fmt::print("# transport: {}{}\n", describe_transports(document["results"]), o.ctp ? "; CTP was asked for" : "");
     if (o.client()) {
       const C2cProbe after = probe(o, hello, cpus);

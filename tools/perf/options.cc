@@ -76,6 +76,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
     if (o.bidirectional || o.events || o.stalled || o.jettys > 1 || o.post_list > 1 || o.strong_percent >= 0) {
       return "loads and stores have no queues: -b, -e, -l, --jettys, --stalled and --strong are for other tests";
     }
+    if (!o.trace_file.empty()) return "loads, stores and windows have no completions: --trace is for other tests";
     if (o.verify && o.verb == Verb::kStore) return "--verify is for loads; stores are checked by their fence alone";
   }
   if (o.max_size() > kMaxSize) return fmt::format("-s {}: a message has 1 to {} bytes", o.max_size(), kMaxSize);
@@ -222,6 +223,14 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("--cpu", o.cpu, "pin the application thread to this CPU")->check(CLI::NonNegativeNumber);
   app.add_flag("--report_gbits,--report-gbits", o.report_gbits, "Gb/s instead of MB/s");
   app.add_option("--json", o.json_file, "write the results to this file, too")->type_name("FILE");
+  app.add_option("--trace", o.trace_file,
+                 "write a time series of the program, and of the channels and paths of its NIC, to this CSV file")
+      ->type_name("FILE");
+  app.add_option("--trace-interval", o.trace_interval_ms, "time between two of its samples: 1ms to 10s; default: 10ms")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"us", 0.001}, {"ms", 1}, {"s", 1000}},
+                                        CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
+      ->check(CLI::Range(1.0, 10000.0))
+      ->default_str("");
   app.add_flag("-F,--CPU-freq", ignored, "ignored, for scripts made for perftest");
 
   try {

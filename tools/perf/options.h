@@ -60,6 +60,8 @@ struct Options {
   Waiting waiting = Waiting::kPoll;
   int cpu = -1;
   std::string json_file;
+  std::string trace_file;  // empty: no time series is written
+  double trace_interval_ms = 10;
 
   bool client() const { return !server.empty(); }
   // Messages go back and forth; else the other side is a passive target.

@@ -13,7 +13,8 @@
 namespace ub::tools {
 
 // The active side's row of the table: see report.h. Afterwards all requests have ended.
-Json measure_latency(const Options&, Endpoint&, Peer&);
+// `trace_times`: where each time goes besides; null: nowhere.
+Json measure_latency(const Options&, Endpoint&, Peer&, LatestTimes* trace_times);
 Json measure_bandwidth(const Options&, Endpoint&, Peer&);
 
 // Loads, stores and windows, whose target is as passive as that of READs and WRITEs.

@@ -41,12 +41,29 @@ void measure(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn) 
 
 }  // namespace
 
+const char* name_of(Algorithm algorithm) {
+#define UB_CC_NAME(Type, name) , #name
+  static constexpr const char* kNames[] = {"none" UB_CC_MEMBERS(UB_CC_NAME)};
+#undef UB_CC_NAME
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next) {
   end(f, times);
   f.algorithm = algorithm;
   with_member(f, [&]<class Type>(Type& member) {
     member = Type{};
     if constexpr (Type::kHearsRoundTrips) f.send_times = times.take();
+    member.begin(f, path, next);
+  });
+}
+
+void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next) {
+  UB_DCHECK(f.send_times == 0);
+  f = Flow{};
+  f.algorithm = algorithm;
+  with_member(f, [&]<class Type>(Type& member) {
+    member = Type{};
     member.begin(f, path, next);
   });
 }
@@ -85,7 +102,15 @@ void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn 
     UB_DCHECK(packets <= times.packets());
     for (Psn psn = from; psn != to; ++psn) measure(f, times, path, now, psn);
   }
-  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, to); });
+  acknowledged(f, path, now, packets, to);
+}
+
+void acknowledged(Flow& f, const Path& path, Instant now, uint32_t packets, Psn until) {
+  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, until); });
+}
+
+void round_trip(Flow& f, const Path& path, Instant now, Duration sample) {
+  with_member(f, [&](auto& member) { member.round_trip(f, path, now, sample); });
 }
 
 void marked(Flow& f, const Path& path, Instant now, const Mark& mark) {

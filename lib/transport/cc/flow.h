@@ -46,8 +46,23 @@ struct Flow : Verdict {
 };
 static_assert(sizeof(Flow) == 48, "every channel and queue pair has one");
 
+/// "none", "listener", "loss_window", "dcqcn", "caqm", "ldcp" or "swift".
+const char* name_of(Algorithm algorithm);
+/// 0: no rate limits it.
+constexpr uint32_t rate_of(const Flow& f) {
+  return f.algorithm == Algorithm::kDcqcn ? f.dcqcn.rate_kbytes_per_second : 0;
+}
+/// How much the feedback says of marks that the flow has not heard of: C-AQM tells packets, and of LDCP each feedback
+/// with newly marked bytes counts once. To be asked before fed_back().
+constexpr uint32_t new_marks(const Flow& f, const Feedback& feedback) {
+  if (f.algorithm != Algorithm::kLdcp) return feedback.marked_packets;
+  return feedback.marked_words != f.ldcp.marked_words ? 1 : 0;
+}
+
 /// `next`: the first PSN. A flow that wants round trips takes a block of `times`, which end() gives back.
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
+/// The same for an owner that measures round trips itself: round_trip() tells them.
+void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next);
 void end(Flow& f, SendTimes& times);
 
 /// Must the flow be told of each packet that leaves?
@@ -64,6 +79,9 @@ void sent(Flow& f, const Path& path, Instant now, uint32_t bytes);
 void arrived(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn);
 /// The packets in [from, to) are no longer in flight. Nothing happens if there are none.
 void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn from, Psn to);
+/// So many packets are no longer in flight, of those before `until`.
+void acknowledged(Flow& f, const Path& path, Instant now, uint32_t packets, Psn until);
+void round_trip(Flow& f, const Path& path, Instant now, Duration sample);
 void marked(Flow& f, const Path& path, Instant now, const Mark& mark);
 void fed_back(Flow& f, const Path& path, Instant now, const Feedback& feedback);
 void lost(Flow& f, const Path& path, Instant now, const Loss& loss);

@@ -24,8 +24,10 @@ struct LossWindow : Member {
   }
 
   void acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets, Psn until) {
-    // Without the comparison it would seem to lie ahead half the number space later.
-    if (until.after(recovery_until)) recovery_until = until;
+    // Without the comparison it would seem to lie ahead half the number space later. On one of several paths, a packet
+    // before `until` may be known as lost only now.
+    constexpr uint32_t kFarBehind = Psn::kHalf / 2;
+    if (until.after(recovery_until + kFarBehind)) recovery_until = until - kFarBehind;
     uint32_t window = v.window_packets;
     if (window < threshold_packets) {
       window += packets;

@@ -6,6 +6,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/setup/compact_life.h"
 #include "lib/transport/setup/handshake.h"
+#include "lib/transport/setup/path_life.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
@@ -132,6 +133,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   } else {
     s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
   }
+  open_paths(s, channel);
   if (!ch.queues.empty()) activate(s, channel);
 }
 
@@ -262,14 +264,16 @@ void on_closed(CoreState& s, const ControlRecord& r) {
 }
 
 void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (r.several_paths) return on_path_ping(s, from, r);
   RecordReason reason = channel_of(s, r) != 0 ? RecordReason::kNone : RecordReason::kUnknownTpn;
   if (r.receiver_incarnation != 0 && r.receiver_incarnation != s.config.incarnation) reason = RecordReason::kRestarted;
   send_reply(s, from, r, RecordType::kPong, reason);
 }
 
-void on_pong(CoreState& s, const ControlRecord& r) {
+void on_pong(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
   if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
+  if (r.several_paths && on_path_pong(s, channel, from, r)) return;
   if (s.channels[channel].state != ChannelState::kOpen) return s.drop(Counter::kRxDropRecordState);
   bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
   if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
@@ -351,7 +355,8 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
       return on_handshake_timer(s, channel);
     case ChannelState::kOpen:
       if (s.channels[channel].compact) return on_compact_timer(s, channel);
-      if (tp::on_timer(s, channel, s.now) == tp::TimerVerdict::kGivenUp) kill_silent(s, channel);
+      if (tp::on_timer(s, channel, s.now) == tp::TimerVerdict::kGivenUp) return kill_silent(s, channel);
+      if (s.channels[channel].several_paths) ask_paths(s, channel);
       return;
     case ChannelState::kClosing:
       return on_closing_timer(s, channel);

@@ -44,7 +44,7 @@ void close_owner(CoreState& s, Owner owner);
 void on_close(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
 void on_closed(CoreState& s, const wire::ControlRecord& record);
 void on_ping(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
-void on_pong(CoreState& s, const wire::ControlRecord& record);
+void on_pong(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
 void on_reset(CoreState& s, const wire::ControlRecord& record);
 // SC_FREE: the peer uses a sequence context no more.
 void on_context_free(CoreState& s, const wire::ControlRecord& record);

@@ -43,7 +43,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
     case RecordType::kPing:
       return on_ping(s, from, r);
     case RecordType::kPong:
-      return on_pong(s, r);
+      return on_pong(s, from, r);
     case RecordType::kReset:
       return on_reset(s, r);
     case RecordType::kFind:

@@ -6,6 +6,7 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/tp/paths.h"
 
 namespace ub::setup {
 
@@ -25,12 +26,17 @@ void send_record(CoreState& s, const OutRecord& out) {
 namespace {
 
 // A record about a channel, with our terms in it.
-OutRecord record_about(const CoreState& s, const Channel& ch, RecordType type) {
+OutRecord record_about(CoreState& s, const Channel& ch, RecordType type) {
   UB_DCHECK(ch.tpn != 0 && alive(ch));
   OutRecord out{};
   out.link = ch.link;
   out.local = ch.local_endpoint;
   out.remote = ch.remote_endpoint;
+  if (ch.several_paths) {
+    const tp::Path& path = tp::path_at(s, ch, tp::any_live_path(s, ch));
+    out.local = path.local;
+    out.remote = path.remote;
+  }
   ControlRecord& r = out.record;
   r.type = type;
   r.sender_incarnation = s.config.incarnation;
@@ -41,6 +47,7 @@ OutRecord record_about(const CoreState& s, const Channel& ch, RecordType type) {
   r.sender_tpn = ch.tpn;
   r.receiver_tpn = ch.peer_tpn;
   state_terms(s, ch, r);
+  if (type == RecordType::kPing) r.several_paths = false;  // send_path_record() asks about a path
   r.upi = s.config.upi;
   r.sender_eid = s.peers[ch.peer].local_eid;
   r.wanted_eid = ch.remote.eid;
@@ -54,6 +61,25 @@ OutRecord record_about(const CoreState& s, const Channel& ch, RecordType type) {
 }  // namespace
 
 void send_about(CoreState& s, const Channel& ch, RecordType type) { send_record(s, record_about(s, ch, type)); }
+
+void send_path_record(CoreState& s, const Channel& ch, const tp::Path& path, RecordType type) {
+  OutRecord out = record_about(s, ch, type);
+  out.local = path.local;
+  out.remote = path.remote;
+  out.record.several_paths = true;
+  out.record.initial_psn = path.question;
+  out.pad_to_mtu = ch.offered_mtu;
+  send_record(s, out);
+}
+
+void send_path_answer(CoreState& s, const Arrival& from, const ControlRecord& ping, wire::RecordReason reason) {
+  OutRecord out{from.link, 0, from.local, from.remote, reply_to(s, ping, RecordType::kPong, reason)};
+  out.record.several_paths = true;
+  out.record.initial_psn = ping.initial_psn;
+  const bool long_one = reason == wire::RecordReason::kNone && ping.mtu >= kMinMtu;
+  if (long_one && ping.mtu <= s.links[from.link].config.mtu) out.pad_to_mtu = ping.mtu;
+  send_record(s, out);
+}
 
 void send_context_free(CoreState& s, uint32_t peer, uint32_t scid) {
   for (const Lane& lane : s.peers[peer].lanes) {

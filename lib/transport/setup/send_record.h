@@ -15,6 +15,11 @@ struct Arrival;
 void send_record(CoreState& s, const OutRecord& out);
 // Sends a record about a channel, with our terms in it (terms.h).
 void send_about(CoreState& s, const tp::Channel& ch, wire::RecordType type);
+// A PING about one of several paths of a channel, on that path. It is as long as the largest data packet.
+void send_path_record(CoreState& s, const tp::Channel& ch, const tp::Path& path, wire::RecordType type);
+// The PONG to one, to where it came from. It is as long if it says that the path is taken: nobody else gets more than
+// was sent.
+void send_path_answer(CoreState& s, const Arrival& from, const wire::ControlRecord& ping, wire::RecordReason reason);
 // SC_FREE: tells the peer that no queue of ours uses this sequence context any more. It is a hint, and not repeated.
 void send_context_free(CoreState& s, uint32_t peer, uint32_t scid);
 // Makes the answer to a record, for answers that need no channel. send_reply() makes it and sends it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lib/transport/setup/path_life.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/wire/sack.h"
 
@@ -89,6 +90,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.compact = is_compact(ch.lane);
   r.selective = !s.config.go_back_n && !ch.go_back_n;
   r.repeats = ch.repeats != 0;
+  r.several_paths = offers_paths(s, s.links[ch.link].config, ch.lane);
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;
@@ -133,12 +135,13 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   const bool lossless = s.links[ch.link].config.lossless;
   ch.asks_soon = ch.fast && !lossless;
   ch.tolerance.begin(s.config.reorder_packets);
-  if (!ch.compact) tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
   if (ch.compact) {
     ch.compact_headers = {ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn};
-  } else {
-    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+    return;
   }
+  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+  ch.takes_paths = r.several_paths && offers_paths(s, s.links[ch.link].config, ch.lane);
+  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
 }
 
 }  // namespace ub::setup

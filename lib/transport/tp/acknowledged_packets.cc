@@ -21,7 +21,7 @@ void note_received(State& s, uint32_t channel, Instant now, Psn base, const wire
     if (!note_arrived(r, ch, p)) continue;
     news = true;
     if (ch.timing && p == ch.timed_psn) measured(s, ch, now);
-    if (ch.flow.send_times != 0) tell_arrived(s, channel, now, p);
+    if (ch.flow.send_times != 0 || ch.several_paths) tell_arrived(s, channel, now, p);
   }
   const Psn highest = sack.max_rcv_psn;
   if (highest.distance(base) <= ch.outstanding() && highest.after(r.reach)) r.reach = highest;

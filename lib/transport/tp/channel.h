@@ -54,7 +54,9 @@ struct alignas(64) ChannelHot {
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
   bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
-  bool feeds_back : 1;  // agreed: our acknowledgements report what the network said (cc/heard.h)
+  bool takes_paths : 1;    // agreed: it may have several paths
+  bool several_paths : 1;  // it has (paths.h)
+  bool feeds_back : 1;     // agreed: our acknowledgements report what the network said (cc/heard.h)
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -147,6 +149,7 @@ struct Channel : ChannelHot {
   uint8_t probes;    // consecutive
   bool peer_asked;   // for the acknowledgement that is owed, and where packets may be lost (delay_if_asked())
   ReorderTolerance tolerance;
+  uint16_t paths;  // PathBlock, if it has `several_paths`
   Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
   uint8_t calm;  // how calm it is: questions in a row without a packet that went again (asks_for_ack())
   uint8_t setup_tries;

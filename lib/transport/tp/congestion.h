@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Connects a channel with its congestion control (cc/flow.h): the channel tells its flow what happens to its packets
-// and obeys its verdict. The fields that every packet reads are in the channel's first cache line: `send_window`,
-// `paced` and `tells_sent`.
+// and obeys its verdict. Where the channel has several paths, paths.h does that for each of them. The fields that every
+// packet reads are in the channel's first cache line: `send_window`, `paced` and `tells_sent`.
 #pragma once
 
 #include <span>
@@ -17,14 +17,18 @@ namespace ub::tp {
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Starts a new flow and forgets the former one. `agreed_window` and `next_psn` of the channel must be set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
-// Ends the flow, because the channel is dead.
-inline void end_flow(State& s, Channel& ch) { cc::end(ch.flow, s.send_times); }
+// Ends the flow, and those of its paths, because the channel is dead.
+void end_flow(State& s, Channel& ch);
+
+// What the flow of a channel, or of one of its paths, is told of its way with each signal.
+cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight);
 
 constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
 
-// A data packet is about to be sent; its frame is complete but for the seal, and gets the flow's ECN code point. The
-// caller calls it only for channels whose `tells_sent` is set.
-void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
+// A data packet is about to be sent; its frame is complete but for the seal, and gets the flow's ECN code point, or the
+// headers of the path that it takes. The caller calls it only for channels whose `tells_sent` is set.
+void tell_sent(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn, std::span<std::byte> frame,
+               bool again);
 // The peer reported that it has this packet, beyond a gap.
 void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn);
 void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 
 namespace ub::tp {
@@ -213,7 +214,8 @@ void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
   take_from_resends(r, psn);
   if (arrived(r, ch, psn)) return;  // it only asks for an acknowledgement
   mark(r.resent, &r.resent_count, psn);
-  if (ch.go_back_n) return;  // a TPNAK or the timeout says whether it was lost again
+  if (ch.go_back_n) return;      // a TPNAK or the timeout says whether it was lost again
+  if (ch.several_paths) return;  // paths know what left when
   free_record_of(s, r, psn);
   const uint32_t record = has_share(s.resent, r.record_count) ? s.resent.alloc() : 0;
   if (record == 0) return s.count(Counter::kTpTxNoRecord);
@@ -244,6 +246,7 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now) {
 }
 
 uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
+  if (ch.several_paths) return judge_by_paths(s, ch, end, now, first);
   RecoveryBlock& r = s.recovery[ch.recovery];
   const uint32_t tolerance = ch.tolerance.packets;
   Losses losses;

@@ -16,7 +16,7 @@ struct ReorderTolerance {
 
   uint16_t packets = 0;
   uint16_t latest = 0;     ///< the largest distance of this trial
-  uint32_t in_trial = 0;   ///< packets that were acknowledged in this trial
+  uint16_t in_trial = 0;   ///< packets that were acknowledged in this trial
 
   bool keeps_order() const { return packets <= kLeastPackets; }
   void begin(uint32_t limit) { *this = {static_cast<uint16_t>(limit)}; }
@@ -29,7 +29,7 @@ struct ReorderTolerance {
   void was_too_small() { packets = static_cast<uint16_t>(std::min<uint32_t>(packets * 2u, kMostPackets)); }
   /// Packets were acknowledged. If none of a trial was late by half as much, half of it is enough.
   void acknowledged(uint32_t count) {
-    in_trial += count;
+    in_trial = static_cast<uint16_t>(in_trial + count);
     if (in_trial < kTrialPackets) return;
     if (2 * latest <= packets) packets = std::max<uint16_t>(packets / 2, kLeastPackets);
     latest = 0;

@@ -49,6 +49,10 @@ constexpr void add_sample(RoundTrip& r, Duration sample, Instant now) {
 constexpr Duration pause_of(const RoundTrip& r) { return r.smoothed * 2 + r.deviation * 4; }
 // When another that was sent later has arrived, on a path that keeps the order, it is lost after this time.
 constexpr Duration margin_of(const RoundTrip& r) { return std::max(r.deviation * 4, r.smoothed / 8); }
+// The least of late; zero: none was measured.
+constexpr Duration least_round_trip(const RoundTrip& r) {
+  return r.since == Instant{} ? Duration{} : std::min(r.least, r.former_least);
+}
 // What comes sooner after a packet was sent is no answer to it.
 constexpr Duration least_answer_time(const RoundTrip& r) { return std::min(r.least, r.former_least) * 3 / 4; }
 

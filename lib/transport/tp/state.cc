@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/tp/state.h"
 
+#include <algorithm>
+
 namespace ub::tp {
 
 namespace {
@@ -22,6 +24,9 @@ void lay_out_channels(State& s, Arena& arena) {
   s.recovery.init(arena, c.max_channels);
   s.resent.init(arena, kResentRecords);
   s.send_times.init(arena, wants_round_trips(c) ? c.max_channels : 0, kMaxWindow);
+  const uint32_t blocks = c.most_paths > 1 ? std::min(c.path_channels, c.max_channels) : 0;
+  s.path_blocks.init(arena, blocks);
+  s.paths = arena.take<Path>(blocks == 0 ? 0 : size_t{blocks + 1} * c.most_paths);
   // A window of one-packet messages may begin and end in the midst of a chunk.
   s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 2));
   s.answers.init(arena, c.max_channels * 2 + c.read_jobs + kFewestAnswerChunks);

@@ -12,6 +12,7 @@
 #include "lib/transport/core_common.h"
 #include "lib/transport/tp/channel.h"
 #include "lib/transport/tp/packet_index.h"
+#include "lib/transport/tp/path.h"
 
 namespace ub::tp {
 
@@ -28,6 +29,8 @@ struct State : CoreCommon {
   Slab<RecoveryBlock> recovery;
   Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
+  Slab<PathBlock> path_blocks;  // of channels with several paths
+  Path* paths = nullptr;        // CoreConfig::most_paths for each block
   MessagePool messages;      // in flight, or to be sent by CTP: there are chunks for the windows of all channels
   MessagePool answers;       // those that wait for their turn; a channel has a share of them
 

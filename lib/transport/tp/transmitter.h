@@ -15,6 +15,7 @@
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
+#include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/sack.h"
@@ -64,7 +65,7 @@ class Transmitter {
         note_sent(channel, m, psn, again);
     }
     if (ch.tells_sent) [[unlikely]]
-      tell_sent(s_, channel, now, psn, {frame, bytes}, again);
+      tell_sent(s_, channel, now, m, psn, {frame, bytes}, again);
     commit(ch, frame, bytes);
     ++ch.tx_packets;
     note_step<Host>(s_, Stage::kPacketSealed, channel, psn.value());
@@ -139,6 +140,7 @@ class Transmitter {
     rtp.psn = ch.expected - 1;
     rtp.tpmsn = ch.message - 1;
     write_header(ch, rtp, frame, kTpBytes);
+    if (ch.several_paths) turn_to(path_at(s_, ch, block_of(s_, ch).cnp_path), frame, bytes);
     wire::CetphCnp{.ecn = ch.owed_cnp}.write(frame + ch.headers.size + wire::RtpHeader::kSize);
     commit(ch, frame, bytes);
     ch.owed_cnp = 0;
@@ -150,7 +152,7 @@ class Transmitter {
     Channel& ch = s_.channels[channel];
     if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
       return false;
-    if (ch.rol || ch.go_back_n || ch.feeds_back) [[unlikely]]
+    if (ch.rol || ch.go_back_n || ch.feeds_back || ch.several_paths) [[unlikely]]
       return send_other_ack(channel);
     if (!send_ack_packet<0>(channel, make_ack(s_, ch), status_of(ch), false)) return false;
     host_.tx_may_wait(ch.link);
@@ -158,16 +160,17 @@ class Transmitter {
   }
   static MessageStatus status_of(const Channel& ch) { return {{}, ch.message - 1, 0, 0}; }
 
-  // send_ack() for ROL and Go-Back-N, and with a report of what the network said. If a failure that the peer reported
-  // is to be confirmed, the confirmation leaves first.
+  // send_ack() for ROL, Go-Back-N and several paths, and with a report of what the network said. If a failure that the
+  // peer reported is to be confirmed, the confirmation leaves first.
   [[gnu::cold]] bool send_other_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
     FusedAck ack = ch.rol ? make_fused_ack(s_, ch) : FusedAck{make_ack(s_, ch), status_of(ch)};
     const bool gap = report_gap(ch, &ack);
     constexpr size_t kReport = wire::CetphCaqm::kSize;
-    const bool sent = ch.feeds_back ? send_ack_packet<kReport>(channel, ack.content, ack.status, gap)
-                                    : send_ack_packet<0>(channel, ack.content, ack.status, gap);
+    Path* const path = ch.several_paths ? &path_at(s_, ch, path_of_ack(s_, ch)) : nullptr;
+    const bool sent = ch.feeds_back ? send_ack_packet<kReport>(channel, ack.content, ack.status, gap, path)
+                                    : send_ack_packet<0>(channel, ack.content, ack.status, gap, path);
     if (!sent) return false;
     gap_report_sent(ch, gap);
     host_.tx_may_wait(ch.link);
@@ -185,6 +188,7 @@ class Transmitter {
     rtp.psn = confirmed.last;
     set_status(rtp, confirmed);
     write_header(ch, rtp, frame, wire::RtpHeader::kSize);
+    if (ch.several_paths) turn_to(path_at(s_, ch, path_of_ack(s_, ch)), frame, bytes);
     commit(ch, frame, bytes);
     ch.fused.confirm_owed = false;
     s_.count(Counter::kTpTxFake);
@@ -193,10 +197,14 @@ class Transmitter {
   }
 
   // The CETPH of an acknowledgement (6.2.2).
-  static void write_report(Channel& ch, std::byte* p) {
-    if (ch.feedback == wire::CcAlgorithm::kLdcp) return ch.heard.ldcp().write(p);
-    ch.heard.caqm().write(p);
-    ch.heard.caqm_said();
+  static void write_report(const Channel& ch, cc::Heard& heard, std::byte* p) {
+    if (ch.feedback == wire::CcAlgorithm::kLdcp) return heard.ldcp().write(p);
+    heard.caqm().write(p);
+    heard.caqm_said();
+  }
+  // The frame leaves on this path.
+  static void turn_to(const Path& path, std::byte* frame, size_t bytes) {
+    path.headers.write(frame, bytes - path.headers.size, wire::kEcnNotCapable);
   }
 
   static void set_status(wire::RtpHeader& rtp, const MessageStatus& status) {
@@ -205,9 +213,10 @@ class Transmitter {
     rtp.rspinfo = status.rspinfo;
   }
 
-  // `gap`: it is a TPNAK. `report_bytes`: of the CETPH.
+  // `gap`: it is a TPNAK. `report_bytes`: of the CETPH. `path`: that it takes; null: the only one.
   template <size_t report_bytes>
-  bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status, bool gap) {
+  bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status, bool gap,
+                       Path* path = nullptr) {
     Channel& ch = s_.channels[channel];
     constexpr size_t kAt = wire::RtpHeader::kSize + report_bytes;
     size_t tp_bytes = kAt + (ack.selective ? wire::sack_size(ack.size_code) : 0);
@@ -217,13 +226,17 @@ class Transmitter {
     wire::RtpHeader rtp;
     if constexpr (report_bytes != 0) {
       rtp.opcode = ack.selective ? wire::TpOpcode::kSackCc : wire::TpOpcode::kAckCc;
-      write_report(ch, frame + ch.headers.size + wire::RtpHeader::kSize);
+      write_report(ch, path == nullptr ? ch.heard : path->heard, frame + ch.headers.size + wire::RtpHeader::kSize);
     } else {
       rtp.opcode = ack.selective ? wire::TpOpcode::kSack : wire::TpOpcode::kAck;
     }
     rtp.psn = ack.cumulative;
     set_status(rtp, status);
     write_header(ch, rtp, frame, tp_bytes);
+    if (path != nullptr) {
+      turn_to(*path, frame, bytes);
+      ack_left(s_, ch, *path);
+    }
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + kAt, ack.size_code, ack.highest, ack.bitmap);
     }

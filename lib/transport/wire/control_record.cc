@@ -13,6 +13,7 @@ constexpr uint8_t kSelective = 1 << 7;
 constexpr uint8_t kOor = 1 << 6;
 constexpr uint8_t kCompact = 1 << 7;
 constexpr uint8_t kRepeats = 1 << 6;
+constexpr uint8_t kSeveralPaths = 1 << 5;
 constexpr int kPlaceShift = 3;
 
 /// Bytes 4-27 of every version.
@@ -50,7 +51,8 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   const uint8_t congestion = load_u8(p + 36);
   out.compact = (congestion & kCompact) != 0;
   out.repeats = (congestion & kRepeats) != 0;
-  out.cc = static_cast<CcAlgorithm>(congestion & ~(kCompact | kRepeats));
+  out.several_paths = (congestion & kSeveralPaths) != 0;
+  out.cc = static_cast<CcAlgorithm>(congestion & ~(kCompact | kRepeats | kSeveralPaths));
   out.initial_psn = Psn(load_be24(p + 37));
   out.mtu = load_be16(p + 40);
   out.rcv_window = load_be16(p + 42);
@@ -86,7 +88,7 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   const bool names_object = r.type == RecordType::kFind || r.type == RecordType::kFound;
   store_be24(p + 33, names_object ? r.object : r.receiver_tpn);
   store_u8(p + 36, static_cast<uint8_t>(static_cast<uint8_t>(r.cc) | (r.compact ? kCompact : 0) |
-                                        (r.repeats ? kRepeats : 0)));
+                                        (r.repeats ? kRepeats : 0) | (r.several_paths ? kSeveralPaths : 0)));
   store_be24(p + 37, r.initial_psn.value());
   store_be16(p + 40, r.mtu);
   store_be16(p + 42, r.rcv_window);

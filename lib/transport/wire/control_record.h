@@ -87,8 +87,9 @@ struct ControlRecord {
   uint32_t receiver_tpn = 0;   ///< 24 bits; 0 unknown
   bool compact = false;        ///< the channel is one of CTP
   bool repeats = false;        ///< of CTP: its wire may lose packets, so requests are repeated and results are kept
+  bool several_paths = false;  ///< the channel may have several; of PING and PONG: they are about a path
   CcAlgorithm cc = CcAlgorithm::kNone;
-  Psn initial_psn;          ///< of the sender's direction
+  Psn initial_psn;          ///< of the sender's direction; PING and PONG about a path: which question that is
   uint16_t mtu = 0;         ///< bytes of payload per packet
   uint16_t rcv_window = 0;  ///< packets the sender of the record can hold out of order
   uint32_t rto_base_us = 0;

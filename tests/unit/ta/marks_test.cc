@@ -45,6 +45,12 @@ TEST_F(MarksTest, one_at_the_receiver_cuts_the_rate_of_the_sender) {
   EXPECT_EQ(count(a, Counter::kTpRxCnp), 1u);
   EXPECT_EQ(rate(a), 500'000u);
   EXPECT_EQ(rate(b), 0u) << "its own direction has no congestion";
+  ChannelInfo shown;
+  ASSERT_TRUE(a.core->channel_info(1, &shown));
+  EXPECT_STREQ(shown.congestion_control, "dcqcn");
+  EXPECT_EQ(shown.rate_kbytes_per_second, 500'000u);
+  EXPECT_EQ(shown.counts[ChannelCount::kMarks], 1u);
+  EXPECT_EQ(shown.lost(), 0u);
 }
 
 TEST_F(MarksTest, a_light_one_is_told_as_such) {

@@ -279,6 +279,7 @@ TEST_F(LdcpReports, its_flow_hears_both_totals) {
   EXPECT_EQ(flow().ldcp.marked_words, sum.marked_words);
   EXPECT_LT(flow().window_packets, before);
   EXPECT_EQ(channel(b).flow.ldcp.marked_words, 0u) << "b's own direction has no congestion";
+  EXPECT_EQ(count(a, Counter::kTpMarks), 1u);
 }
 
 class CaqmReports : public ReportsTest {

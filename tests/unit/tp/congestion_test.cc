@@ -6,7 +6,9 @@
 
 #include <utility>
 
+#include "lib/transport/tp/congestion_report.h"
 #include "lib/transport/tp/owed_ack.h"
+#include "lib/transport/tp/paths.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {
@@ -139,7 +141,7 @@ TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
     EXPECT_TRUE(s.ch().tells_sent || code == wire::kEcnNotCapable);
     std::vector<std::byte> frame(100);
     s.ch().headers.write(frame.data(), frame.size() - s.ch().headers.size, wire::kEcnNotCapable);
-    tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
+    tell_sent(*s.s, s.channel, s.now, {}, Psn(100), frame, false);
     wire::NetHeader net;
     ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
     EXPECT_EQ(net.ecn(), code);
@@ -352,6 +354,7 @@ TEST(ChannelFlow, a_notification_is_a_mark) {
   cetph[0] = {};
   on_notification(*s.s, s.channel, s.now, cetph);
   EXPECT_EQ(s.heard().marks, 1u) << "level 0: no congestion";
+  EXPECT_EQ(s.count(Counter::kTpMarks), 1u);
   EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
   on_notification(*s.s, s.channel, s.now, {cetph, 15});
   EXPECT_EQ(s.count(Counter::kRxDropTruncatedHeader), 1u);
@@ -364,6 +367,65 @@ TEST(ChannelFlow, what_an_acknowledgement_feeds_back_is_heard_and_heeded) {
   tell_fed_back(*s.s, s.channel, s.now, {.marked_packets = 3});
   EXPECT_EQ(s.heard().marks, 3u);
   EXPECT_EQ(s.ch().send_window, 7u);
+  EXPECT_EQ(s.count(Counter::kTpMarks), 3u);
+}
+
+TEST(ChannelFlow, of_ldcp_a_report_of_newly_marked_bytes_is_one_mark) {
+  Sender s;
+  s.govern(cc::Algorithm::kLdcp);
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = 900, .marked_words = 300});
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = 999, .marked_words = 300});
+  EXPECT_EQ(s.count(Counter::kTpMarks), 1u);
+}
+
+// ---- what tools are told ---------------------------------------------------------------------------------------
+
+ChannelInfo described(Sender& s) {
+  ChannelInfo info{};
+  describe_congestion(*s.s, s.ch(), &info);
+  return info;
+}
+
+TEST(ChannelDescription, has_algorithm_and_window) {
+  Sender s;
+  s.ch().agreed_window = 40;
+  s.govern(cc::Algorithm::kNone);
+  EXPECT_STREQ(described(s).congestion_control, "none");
+  EXPECT_EQ(described(s).window_packets, 40u);
+  s.govern(cc::Algorithm::kLossWindow);
+  EXPECT_STREQ(described(s).congestion_control, "loss_window");
+  EXPECT_EQ(described(s).window_packets, 32u);
+  EXPECT_EQ(described(s).rate_kbytes_per_second, 0u);
+  EXPECT_EQ(described(s).paths, 1u);
+}
+
+TEST(ChannelDescription, has_the_rate_though_no_packet_may_leave_now) {
+  Paced s;
+  s.send();
+  EXPECT_EQ(s.ch().send_window, 0u);
+  EXPECT_STREQ(described(s).congestion_control, "dcqcn");
+  EXPECT_EQ(described(s).rate_kbytes_per_second, 1'000'000u);
+  EXPECT_EQ(described(s).window_packets, s.ch().agreed_window);
+}
+
+TEST(ChannelDescription, of_several_paths_has_the_sums_of_those_that_live) {
+  CoreConfig config = small_tables();
+  config.most_paths = 4;
+  Sender s(100, config);
+  s.govern(cc::Algorithm::kLossWindow);
+  const wire::Endpoint here{wire::IpAddress::from_v4(0x0a000001), 1}, there{wire::IpAddress::from_v4(0x0a000002), 2};
+  s.ch().headers.init({}, {}, here, there, 0);
+  ASSERT_TRUE(begin_paths(*s.s, s.channel, s.now));
+  const uint8_t second = add_path(*s.s, s.channel, s.now, here, there);
+  ASSERT_EQ(second, 1);
+  EXPECT_STREQ(described(s).congestion_control, "loss_window");
+  EXPECT_EQ(described(s).paths, 2u);
+  EXPECT_EQ(described(s).window_packets, 32u) << "the second one does not live yet";
+  path_answers(*s.s, s.channel, second, s.now, microseconds(10));
+  EXPECT_EQ(described(s).window_packets, 64u);
+  s.ch().agreed_window = 20;
+  EXPECT_EQ(described(s).window_packets, 20u);
+  EXPECT_EQ(info_of(s.ch(), path_at(*s.s, s.ch(), second)).window_packets, 20u);
 }
 
 // ---- marks of the peer's packets -------------------------------------------------------------------------------

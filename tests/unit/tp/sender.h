@@ -133,7 +133,7 @@ struct Sender : Channels {
     rtp.psn = psn;
     rtp.ack_req = all_ask;
     rtp.write(frame_ + ch().headers.size);
-    tell_sent(*s, channel, now, psn, frame_, again);
+    tell_sent(*s, channel, now, {}, psn, frame_, again);
   }
   void walk(const Acknowledged& a) {
     acknowledged = a;

@@ -64,8 +64,29 @@ ChannelInfo channel(uint32_t n) {
   c.smoothed_rtt = microseconds(3);
   c.rto = milliseconds(4);
   c.go_back_n = true;
+  c.congestion_control = "dcqcn";
+  c.window_packets = 17;
+  c.rate_kbytes_per_second = 125;
+  c.paths = 2;
   for (uint64_t& v : c.counts.v) v = 10 * n + static_cast<uint64_t>(&v - c.counts.v);
   return c;
+}
+
+PathInfo path(uint8_t n) {
+  PathInfo p{};
+  p.local = {wire::IpAddress::from_v4(0x0a000001), 4792};
+  p.remote = {wire::IpAddress::from_v4(0x0a000100u + n), 4793};
+  p.live = n % 2 == 0;
+  p.in_flight = n;
+  p.window_packets = 20;
+  p.rate_kbytes_per_second = 30;
+  p.smoothed_rtt = microseconds(40);
+  p.tx_packets = 50 + n;
+  p.rx_packets = 60;
+  p.lost = 70;
+  p.marks = 80;
+  p.deaths = 90;
+  return p;
 }
 
 TEST_F(StatsPage, identity_and_values_arrive) {
@@ -115,8 +136,48 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   EXPECT_TRUE(r.channels[1].repeats);
   EXPECT_TRUE(r.channels[1].go_back_n);
   for (size_t i = 0; i < kChannelCounts; ++i) EXPECT_EQ(r.channels[1].counts[i], 20 + i) << kChannelCountNames[i];
+  EXPECT_STREQ(r.channels[1].congestion_control, "dcqcn");
+  EXPECT_EQ(r.channels[1].window_packets, 17u);
+  EXPECT_EQ(r.channels[1].rate_kbytes_per_second, 125u);
+  EXPECT_EQ(r.channels[1].paths, 2u);
+  EXPECT_EQ(r.channels[1].lost, channels[1].lost());
   EXPECT_EQ(r.segments, segments);
   EXPECT_EQ(r.names, names);
+}
+
+TEST_F(StatsPage, paths_arrive_as_far_as_there_is_room) {
+  auto w = writer();
+  auto rd = reader();
+  const std::vector<StatsPath> two = {stats_path(7, 0, path(0)), stats_path(7, 1, path(1))};
+  w->update({}, {}, {}, {}, {}, {}, {}, two);
+  StatsReport r;
+  ASSERT_TRUE(rd->read(&r, &error)) << error;
+  ASSERT_EQ(r.paths.size(), 2u);
+  const StatsPath& p = r.paths[1];
+  EXPECT_EQ(p.tpn, 7u);
+  EXPECT_EQ(p.number, 1);
+  EXPECT_FALSE(p.live);
+  EXPECT_TRUE(r.paths[0].live);
+  EXPECT_EQ(p.local_ip[15], 1);
+  EXPECT_EQ(p.local_port, 4792);
+  EXPECT_EQ(p.remote_ip[14], 1);
+  EXPECT_EQ(p.remote_port, 4793);
+  EXPECT_EQ(p.in_flight, 1u);
+  EXPECT_EQ(p.window_packets, 20u);
+  EXPECT_EQ(p.rate_kbytes_per_second, 30u);
+  EXPECT_EQ(p.smoothed_rtt_ns, 40'000);
+  EXPECT_EQ(p.tx_packets, 51u);
+  EXPECT_EQ(p.rx_packets, 60u);
+  EXPECT_EQ(p.lost, 70u);
+  EXPECT_EQ(p.marks, 80u);
+  EXPECT_EQ(p.deaths, 90u);
+
+  w->update({}, {}, {}, {}, {}, {}, {}, std::vector<StatsPath>(5000, two[0]));
+  ASSERT_TRUE(rd->read(&r, &error)) << error;
+  EXPECT_EQ(r.paths.size(), 1024u);
+  w->update({}, {}, {}, {});
+  ASSERT_TRUE(rd->read(&r, &error)) << error;
+  EXPECT_TRUE(r.paths.empty());
 }
 
 TEST_F(StatsPage, before_the_first_update_everything_is_zero) {
