@@ -504,7 +504,7 @@ Options Options::draw_rol_by_ctp(uint64_t seed) {
   o.net = NetworkOptions{.delay_ns = n.delay_ns, .jitter_ns = n.jitter_ns, .ns_per_byte = n.ns_per_byte,
                          .queue_frames = n.queue_frames, .mark = n.mark};
   o.host.pending = 0;
-  o.fault.partitions = 0;
+  o.fault.partitions = o.fault.path_faults = 0;
   o.work.queues_per_app = std::max(o.work.queues_per_app, 1u);
   draw_compact_rol(rng, o);
   return o;
