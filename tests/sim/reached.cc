@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/ta/parked_messages.h"
+#include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "tests/sim/packet_info.h"
 
@@ -110,6 +111,37 @@ void Reached::look_at_compact(const CoreState& s, const Channel& ch) {
   reach(ReachedState::kCompactAndRtp, unanswered != 0 && by_rtp);
 }
 
+void Reached::look_at_paths(const CoreState& s, const Channel& ch) {
+  uint32_t live = 0, busy = 0, news = 0;
+  bool full = false, room = false;
+  const std::span<tp::Path> paths = tp::paths_of(s, ch);
+  for (const tp::Path& p : paths) {
+    news += p.has_news;
+    reach(ReachedState::kPathLivesAgain, p.live && p.deaths != 0 && p.in_flight != 0);
+    reach(ReachedState::kPathIsNotAsked, !p.live && p.ask_at.is_never());
+    reach(ReachedState::kPathTolerant, p.tolerance.packets > tp::ReorderTolerance::kLeastPackets);
+    if (!p.live) continue;
+    ++live;
+    busy += p.in_flight != 0;
+    (p.in_flight < p.room ? room : full) = true;
+    reach(ReachedState::kPathWaits, p.gap_ns != 0);
+  }
+  const bool dead = std::any_of(paths.begin(), paths.end(), [](const tp::Path& p) { return !p.live && p.deaths != 0; });
+  reach(ReachedState::kPathsBusy, busy > 1);
+  reach(ReachedState::kPathsBusyAll, busy == 8);
+  reach(ReachedState::kPathDies, dead);
+  reach(ReachedState::kPathOfSetUpDies, !paths[0].live);
+  reach(ReachedState::kPathsAllButOne, dead && live == 1 && busy == 1);
+  reach(ReachedState::kPathFull, full && room);
+  reach(ReachedState::kPathGoBackN, ch.go_back_n && paths[0].in_flight == 0 && busy != 0);
+  reach(ReachedState::kPathsReport, ch.feeds_back && news > 1);
+  if (!dead) return;
+  for (Psn psn = ch.oldest_unacked; psn != ch.next_psn; ++psn) {
+    const tp::Departure& d = s.path_blocks[ch.paths].departures[tp::recovery_index(psn)];
+    reach(ReachedState::kPathLostGoesAgain, d.path != tp::kNoPath && d.again && !d.lost && paths[d.path].live);
+  }
+}
+
 void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   if (t.id != ch.tpn) {
     reach(ReachedState::kChannelReused, t.id != 0);
@@ -132,6 +164,9 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
   if (ch.rol) look_at_rol(s, ch);
   if (ch.compact) return look_at_compact(s, ch);
+  reach(ReachedState::kPathsBegin, ch.several_paths && !t.several_paths && ch.outstanding() != 0);
+  t.several_paths = ch.several_paths;
+  if (ch.several_paths) look_at_paths(s, ch);
   const bool calm = ch.asks_soon && ch.calm == s.config.questions_until_calm;
   reach(ReachedState::kCalm, calm && ch.outstanding() != 0);
   reach(ReachedState::kCalmLost, t.calm && ch.retransmits != t.retransmits);
@@ -241,6 +276,9 @@ void Reached::judged_last_byte(const Options& o, const Wr& w) {
 
 void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
+  const bool refused = s.counters[Counter::kTpPathRefused] != 0;
+  reach(ReachedState::kPathRefused, refused);
+  reach(ReachedState::kPathBlocksShort, refused && s.path_blocks.in_use() == s.path_blocks.capacity());
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
   reach(ReachedState::kMessagesShort, s.answers.in_use() > s.answers.capacity() - s.answers.capacity() / 10);
   reach(ReachedState::kCompactSilent, s.counters[Counter::kCtpTxSilent] != 0);

@@ -49,6 +49,7 @@ class Reached {
     uint64_t retransmits = 0;  // the same
     bool busy = false, recovering = false;
     Psn busy_since, recovering_since;
+    bool several_paths = false;
     bool gathered = false;  // within the last window of packets
     Psn gathered_at;
     uint32_t gathered_for = 0;
@@ -60,6 +61,7 @@ class Reached {
 
   void look_at_channel(const CoreState&, const tp::Channel&, Track&);
   void look_at_busy_channel(const tp::Channel&, Track&);
+  void look_at_paths(const CoreState&, const tp::Channel&);
   void look_at_rol(const CoreState&, const tp::Channel&);
   void look_at_compact(const CoreState&, const tp::Channel&);
   void look_at_receiver(const CoreState&, const tp::Channel&);

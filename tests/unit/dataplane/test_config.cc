@@ -297,6 +297,12 @@ TEST(Config, range__a_port_that_is_not_ours) {
             "2:1: port.udp_port = 4791 is the port of RoCE: peers would take UB packets for its own; choose another");
 }
 
+TEST(Config, range__paths) {
+  EXPECT_EQ(error_of_text("[transport]\npaths = 65\n"), "2:1: transport.paths = 65 is out of range 1..64 (paths)");
+  EXPECT_EQ(error_of_text("[transport]\nmost_paths = 0\n"),
+            "2:1: transport.most_paths = 0 is out of range 1..64 (paths)");
+}
+
 TEST(Config, range__times_and_sizes) {
   EXPECT_EQ(error_of_text("[transport]\nrto_min = \"1us\"\n"),
             "2:1: transport.rto_min = 1us is out of range 100us..10s (time)");
@@ -317,6 +323,8 @@ TEST(Config, range__powers_of_two_and_choices) {
             "2:1: placement.mode = \"loud\": expected one of embedded, daemon, auto");
   EXPECT_EQ(error_of_text("[daemon]\ncores = [\"1\", \"x\"]\n"),
             "2:1: daemon.cores: \"x\" is no number of a CPU");
+  EXPECT_EQ(error_of_text("[transport]\nspread = \"bytes\"\n"),
+            "2:1: transport.spread = \"bytes\": expected one of packets, messages, queues");
   EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"tcp\"]\n"),
             "2:1: port.kinds = \"tcp\": expected one of shm, udp, dpdk");
   EXPECT_EQ(error_of_text("[port]\nkinds = []\n"), "2:1: port.kinds is empty: expected at least one of shm, udp, dpdk");
@@ -337,6 +345,9 @@ TEST(Config, rule__names_paths_and_addresses) {
   EXPECT_EQ(error_of_text("[device]\neids = [\"::1\", \"::1\"]\n"), "2:1: device.eids: \"::1\" occurs twice");
   EXPECT_EQ(error_of_text("[device]\neid_map = [\"::1\"]\n"),
             "2:1: device.eid_map: \"::1\" is not of the form EID=IP, two IP addresses");
+  EXPECT_EQ(error_of_text("[transport]\npath_map = [\"10.0.0.2=10.1.0.1\"]\n"),
+            "2:1: transport.path_map: \"10.0.0.2=10.1.0.1\" is not of the form PEER=LOCAL>REMOTE, three IP "
+            "addresses of one family");
   EXPECT_EQ(error_of_text("[port]\nshm_dir = \"here\"\n"), "2:1: port.shm_dir: \"here\" is not an absolute path");
 }
 
@@ -365,6 +376,14 @@ TEST(Config, impairments__are_checked_when_they_are_read) {
   EXPECT_FALSE(load_config(FakeEnvironment()).config->impair.is_set());
   EXPECT_EQ(error_of_text("[impair]\nreceive = \"loss=1\"\n"),
             "2:1: impair.receive: \"loss=1\": loss= takes a share such as 1%, of 0% to 100%");
+}
+
+TEST(Config, together__more_source_ports_than_paths) {
+  FakeEnvironment environment;
+  environment.add_file(kSystemFile, "[transport]\npaths = 9\n");
+  EXPECT_EQ(load_config(environment).error,
+            "/etc/softub/softub.toml:2: transport.paths = 9 (/etc/softub/softub.toml:2) is above "
+            "transport.most_paths = 8 (default)");
 }
 
 TEST(Config, together__limits_that_contradict) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "lib/transport/tp/acknowledged_packets.h"
@@ -50,12 +51,13 @@ struct Sender : Channels {
     TxMessage* m = begin_message(*s, ch());
     EXPECT_NE(m, nullptr);
     m->kind = MessageKind::kAnswer;
+    m->source = source;
     send_more(packets, complete);
     return *m;
   }
   void send_more(uint32_t packets, bool complete = true) {
     for (uint32_t i = 0; i < packets; ++i) {
-      if (ch().tells_sent) tell(ch().next_psn, false);
+      if (ch().tells_sent) tell(ch().in_flight.back(s->messages), ch().next_psn, false);
       packet_sent(*s, channel, ch().in_flight.back(s->messages), now);
     }
     ch().in_flight.back(s->messages).complete = complete;
@@ -89,12 +91,14 @@ struct Sender : Channels {
     on_retransmission_timeout(*s, channel, now);
   }
   void pass(Duration d) { now += d; }
+  /// The frame of the packet that left last and whose flow heard of it.
+  std::span<const std::byte> last_frame() const { return frame_; }
 
   /// Sends again what is to go again; the PSNs.
   std::vector<uint32_t> resend() {
     std::vector<uint32_t> all;
     for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn, now)) {
-      if (ch().tells_sent) tell(psn, true);
+      if (ch().tells_sent) tell(*message_at(*s, ch(), psn), psn, true);
       all.push_back(psn.value());
     }
     return all;
@@ -121,6 +125,7 @@ struct Sender : Channels {
     bool operator==(const Walked&) const = default;
   };
   uint32_t channel = 0;
+  uint32_t source = 0;  ///< of the messages that are sent from now on
   bool all_ask = true;  ///< packets that are sent ask for an acknowledgement
   Acknowledged acknowledged;
   std::vector<Walked> walked;  ///< because of the latest acknowledgement
@@ -128,12 +133,12 @@ struct Sender : Channels {
  private:
   std::byte frame_[kPacketBytes];
 
-  void tell(Psn psn, bool again) {
+  void tell(const TxMessage& m, Psn psn, bool again) {
     wire::RtpHeader rtp;
     rtp.psn = psn;
     rtp.ack_req = all_ask;
     rtp.write(frame_ + ch().headers.size);
-    tell_sent(*s, channel, now, {}, psn, frame_, again);
+    tell_sent(*s, channel, now, m, psn, frame_, again);
   }
   void walk(const Acknowledged& a) {
     acknowledged = a;

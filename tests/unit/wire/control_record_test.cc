@@ -24,6 +24,7 @@ ControlRecord random_record(RecordType type, Prng& rng) {
   (names_object ? r.object : r.receiver_tpn) = static_cast<uint32_t>(rng.below(1 << 24));
   r.compact = rng.chance(0.5);
   r.repeats = rng.chance(0.5);
+  r.several_paths = rng.chance(0.5);
   r.cc = static_cast<CcAlgorithm>(rng.below(4));
   r.initial_psn = Psn(rng.next_u32());
   r.mtu = static_cast<uint16_t>(rng.next_u32());
@@ -90,6 +91,17 @@ TEST(ControlRecord, fields_are_where_the_layout_says) {
   EXPECT_EQ(to_hex(bytes_of(r)), to_hex(want));
   ControlRecord back;
   ASSERT_EQ(read(want, back), Drop::kNone);
+  EXPECT_EQ(back, r);
+}
+
+TEST(ControlRecord, about_several_paths_has_a_bit_beside_the_algorithm) {
+  ControlRecord r;
+  r.several_paths = true;
+  r.cc = CcAlgorithm::kDcqcn;
+  const Bytes b = bytes_of(r);
+  EXPECT_EQ(std::to_integer<int>(b[36]), 0x20 | static_cast<int>(CcAlgorithm::kDcqcn));
+  ControlRecord back;
+  ASSERT_EQ(read(b, back), Drop::kNone);
   EXPECT_EQ(back, r);
 }
 

@@ -136,6 +136,44 @@ void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
   EXPECT_EQ(p.b.counters().rx_frames, 4u);
 }
 
+// A path of its own: what leaves from there has its port, and what comes there is received.
+TEST(UdpPort, source_ports_are_used_by_the_frames_that_name_them) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1")) << p.error;
+  const wire::Endpoint usual = p.a.local_endpoint(0);
+  std::set<uint16_t> ports = {usual.port};
+  for (int n = 0; n < 3; ++n) {
+    uint16_t port = 0;
+    ASSERT_TRUE(p.a.open_source_port(usual.ip, &port, &p.error)) << p.error;
+    EXPECT_TRUE(ports.insert(port).second) << port;
+  }
+  for (const uint16_t port : ports) {
+    const wire::Endpoint source{usual.ip, port};
+    const Bytes there = make_frame(source, p.b.local_endpoint(0), 64, 3);
+    const Bytes back = make_frame(p.b.local_endpoint(0), source, 80, 7);
+    ASSERT_TRUE(send(p.a, there));
+    p.a.tx_flush({});
+    RxFrame rx[kBurst];
+    ASSERT_EQ(receive(p.b, rx, kBurst), 1u);
+    EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), there);
+    p.b.rx_release();
+    ASSERT_TRUE(send(p.b, back));
+    p.b.tx_flush({});
+    ASSERT_EQ(receive(p.a, rx, kBurst), 1u);
+    EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), back);
+    p.a.rx_release();
+  }
+  EXPECT_EQ(p.a.local_endpoint(0), usual);
+}
+
+TEST(UdpPort, source_ports_of_an_address_of_another_host_cannot_be_had) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1")) << p.error;
+  uint16_t port = 0;
+  EXPECT_FALSE(p.a.open_source_port(*parse_ip("192.0.2.77"), &port, &p.error));
+  EXPECT_NE(p.error.find("192.0.2.77"), std::string::npos) << p.error;
+}
+
 TEST(UdpPort, frame_in_is_frame_out__ipv4) { frame_in_is_frame_out("127.0.0.1", 0); }
 TEST(UdpPort, frame_in_is_frame_out__ipv4_ecn) { frame_in_is_frame_out("127.0.0.1", wire::kEcnEct0); }
 TEST(UdpPort, frame_in_is_frame_out__ipv6) {
