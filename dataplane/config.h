@@ -194,6 +194,9 @@ struct TransportConfig {
   // Each request of ROL by CTP is answered; default on. Switching it off saves the answers to most short WRITEs without
   // a completion, whose failures show later.
   bool compact_answers = true;
+  // Channels of RTP go over UB's own network header between processes of one host and over memif; default off. C-AQM then
+  // has its whole congestion indicator.
+  bool rtp_over_cna = false;
   // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
   std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);
   // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.

@@ -32,7 +32,7 @@ class LoopbackPort {
 
   // For Core::add_link; then tell the port the number it got.
   LinkConfig link_config() const {
-    return {.mtu = options_.mtu, .icrc_optional = true, .lossless = true, .compact = true};
+    return {.mtu = options_.mtu, .icrc_optional = true, .lossless = true, .compact = true, .link_frames = true};
   }
   void set_link(uint32_t link) { link_ = link; }
   uint32_t link() const { return link_; }

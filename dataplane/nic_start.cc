@@ -279,6 +279,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.rol = c.transport.rol;
   core.compact = c.transport.compact;
   core.compact_answers = c.transport.compact_answers;
+  core.rtp_over_cna = c.transport.rtp_over_cna;
   core.rto_min = to_duration(c.transport.rto_min);
   core.rto_max = to_duration(c.transport.rto_max);
   core.rtt_multiplier = c.transport.rtt_multiplier;

@@ -34,7 +34,8 @@ size_t ShmPort::adopt_pending(const AddLink& add) {
         const LinkConfig config{.mtu = link->mtu,
                                 .icrc_optional = options_.icrc_optional,
                                 .lossless = options_.lossless,
-                                .compact = options_.lossless};
+                                .compact = options_.lossless,
+                                .link_frames = true};
         if (!gone) link->number = add(config);
         if (link->number == 0) {
           for (Notice& o : notices)

@@ -129,6 +129,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.ordered = c.ordered;
   r.compact = c.compact;
   r.repeats = c.repeats;
+  r.cna = c.cna;
   r.go_back_n = c.go_back_n;
   r.state = c.state;
   r.next_psn = c.next_psn;

@@ -111,8 +111,8 @@ struct StatsChannel {
   uint32_t peer_uasid;
   uint16_t remote_port, mtu;
   uint32_t link;
-  uint8_t bulk, state, ordered, compact, go_back_n, repeats;
-  uint8_t reserved[6];
+  uint8_t bulk, state, ordered, compact, go_back_n, repeats, cna;
+  uint8_t reserved[5];
   uint32_t next_psn, oldest_unacked, expected_psn, queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   int64_t smoothed_rtt_ns, rto_ns;

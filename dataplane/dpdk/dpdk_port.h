@@ -49,7 +49,7 @@ class DpdkPort final : public PluginPort {
 
   // No device promises that it loses nothing: frames are gone when its link is.
   LinkConfig link_config() const override {
-    return {.mtu = mtu_, .compact = carries_compact_, .bypass = carries_bypass_};
+    return {.mtu = mtu_, .compact = carries_compact_, .link_frames = carries_compact_, .bypass = carries_bypass_};
   }
   PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }

@@ -435,6 +435,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->ordered = is_ordered(ch.lane);
   out->go_back_n = ch.go_back_n;
   out->compact = ch.compact;
+  out->cna = ch.cna;
   out->repeats = ch.repeats != 0;
   out->state = static_cast<uint8_t>(ch.state);
   out->next_psn = ch.next_psn.value();

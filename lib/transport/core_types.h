@@ -118,6 +118,9 @@ struct CoreConfig {
   // How many channels of CTP there may be on wires that lose packets. Each has a record of 56 KB, which is touched as
   // it is used. Where there is none left, RTP carries all. At most 65535.
   uint32_t compact_repeats = 64;
+  // Channels of RTP go over UB's own network header instead of UBoE, where the link carries such frames and the peer
+  // wants it, too: C-AQM then has its whole indicator (CCI) instead of two bits of IP.
+  bool rtp_over_cna = false;
   bool fast_retransmit = true;
   bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);
@@ -276,6 +279,8 @@ struct LinkConfig {
   // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
   // queue takes for 32768 transactions.
   bool compact = false;
+  // It carries RTP over UB's own network header (wire/cna_packet.h): it leaves the length of frames as it is.
+  bool link_frames = false;
   // It carries loads and stores (TP bypass): it loses a frame only if it finds no room or the link is dead, doubles
   // none, keeps their order, delivers within 2 s or never, and forgets what is under way when a process at one of its
   // ends ends. They go to a peer whose link says so, too.
@@ -349,6 +354,7 @@ struct ChannelInfo {
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
   bool compact;   // it is one of CTP, which has no packet numbers
+  bool cna;       // it is one of RTP over UB's own network header
   bool repeats;   // of CTP: its requests are repeated, because its wire may lose packets
   bool go_back_n;  // after a loss everything behind it goes again
   uint8_t state;  // tp::ChannelState

@@ -12,8 +12,8 @@ namespace ub {
 
 // Computes UB's ICRC (UB Base Specification Rev 2.0, 5.3.7).
 struct UbIcrc {
-  bool v6;
-  uint32_t operator()(const std::byte* l3, size_t bytes) const { return wire::icrc_compute(l3, bytes, v6); }
+  wire::NetForm form;
+  uint32_t operator()(const std::byte* l3, size_t bytes) const { return wire::icrc_of_packet(l3, bytes, form); }
 };
 
 // `frame` was begun with tx_begin(); `bytes` is its length with the ICRC. icrc(l3, n) returns the sum over the n bytes

@@ -69,7 +69,9 @@ class UbEngine {
   [[gnu::noinline]] void on_unreliable(uint32_t link, const wire::NetHeader& net);
   void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
   bool comes_by_path(uint32_t channel, uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
+  void take_channel_packet(uint32_t channel, const wire::NetHeader& net, const wire::RtpHeader& rtp);
   void on_compact(uint32_t link, const wire::CompactPacket& packet);
+  [[gnu::noinline]] void on_cna(uint32_t link, std::span<const std::byte> eth_frame);
   bool may_carry_data(uint32_t channel);
   [[gnu::always_inline]] inline size_t poll_requests(size_t budget);
 

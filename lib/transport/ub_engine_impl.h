@@ -70,12 +70,20 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) [[unlikely]] {
     if (!comes_by_path(channel, link, net, rtp)) return s_.drop(Counter::kRxDropWrongPeer);
   }
-  if (ch.compact || ch.several_paths) [[unlikely]] {
+  if (ch.compact || ch.several_paths || ch.cna) [[unlikely]] {
+    if (ch.cna) return s_.drop(Counter::kRxDropWrongPeer);
     if (ch.compact) return s_.drop(Counter::kRxDropBadTpOpcode);
     if (!ch.icrc || wire::icrc_matches(net)) tp::heard_on_path(s_, ch, net.dst, net.src);
   }
   if (ch.icrc && !wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
+  take_channel_packet(channel, net, rtp);
+}
+
+// A packet that belongs to the channel.
+template <class Host>
+void UbEngine<Host>::take_channel_packet(uint32_t channel, const wire::NetHeader& net, const wire::RtpHeader& rtp) {
+  tp::Channel& ch = s_.channels[channel];
   ch.heard_at = s_.now;
   ++ch.rx_packets;
   const std::byte* rest = net.tph + wire::RtpHeader::kSize;
@@ -108,8 +116,47 @@ template <class Host>
 bool UbEngine<Host>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
   wire::CompactPacket packet;
   const wire::Drop drop = wire::parse_compact(eth_frame, packet);
-  drop == wire::Drop::kNone ? on_compact(link, packet) : s_.drop(wire::drop_counter(drop));
+  if (drop == wire::Drop::kNone) {
+    on_compact(link, packet);
+  } else if (drop == wire::Drop::kBadNlp) {  // none of CTP
+    on_cna(link, eth_frame);
+  } else {
+    s_.drop(wire::drop_counter(drop));
+  }
   return true;
+}
+
+// A packet of RTP over NTH24. Its headers do not say where its sender is asked for records, so one for a channel that
+// nobody has is not answered.
+template <class Host>
+void UbEngine<Host>::on_cna(uint32_t link, std::span<const std::byte> eth_frame) {
+  wire::CnaPacket packet;
+  wire::RtpHeader rtp;
+  wire::Drop drop = wire::parse_cna(eth_frame, packet);
+  if (drop == wire::Drop::kNone) {
+    drop = wire::RtpHeader::read(packet.tph, static_cast<size_t>(packet.end - packet.tph), rtp);
+  }
+  if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
+  if (rtp.opcode == wire::TpOpcode::kUnreliable) return s_.drop(Counter::kRxDropBadTpOpcode);
+  const uint32_t channel = setup::channel_of_tpn(s_, rtp.dst_tpn);
+  if (channel == 0) return s_.drop(Counter::kRxDropUnknownTpn);
+  const tp::Channel& ch = s_.channels[channel];
+  const bool comes_from_peer = packet.scna == wire::cna_of(ch.remote_endpoint.ip) && ch.peer_tpn == rtp.src_tpn;
+  const bool comes_to_us = packet.dcna == wire::cna_of(ch.local_endpoint.ip) && ch.link == link;
+  if (!ch.cna || !comes_from_peer || !comes_to_us) return s_.drop(Counter::kRxDropWrongPeer);
+  if (ch.icrc && !wire::icrc_matches(packet)) return s_.drop(Counter::kRxDropBadIcrc);
+  if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
+  if (rtp.is_data() && packet.cci != 0) {
+    const auto bytes = static_cast<uint32_t>(packet.end - packet.tph) + wire::kIcrcSize;
+    tp::on_cci(s_, channel, s_.now, rtp.psn, packet.cci, bytes);
+  }
+  wire::NetHeader net{};
+  net.tph = packet.tph;
+  net.src = ch.remote_endpoint;
+  net.dst = ch.local_endpoint;
+  net.l3 = packet.nth;
+  net.end = packet.end;
+  take_channel_packet(channel, net, rtp);
 }
 
 template <class Host>

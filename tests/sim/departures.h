@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lib/transport/wire/network_header.h"
 #include "lib/transport/wire/rtp_header.h"
+#include "tests/sim/read_network.h"
 
 namespace ub::sim {
 
@@ -49,7 +49,7 @@ class Departures {
   OfChannel* find(uint32_t node, uint32_t epoch, std::span<const std::byte> frame, uint32_t* psn) {
     wire::NetHeader net;
     wire::RtpHeader rtp;
-    if (wire::parse_network(frame, net) != wire::Drop::kNone || net.dst.port == kRocePort) return nullptr;
+    if (!read_network(frame, net) || net.dst.port == kRocePort) return nullptr;
     if (wire::RtpHeader::read(net.tph, net.tp_size(), rtp) != wire::Drop::kNone || !rtp.is_data()) return nullptr;
     *psn = rtp.psn.value();
     return &channels_[{node, epoch, rtp.src_tpn}];

@@ -96,16 +96,16 @@ void Network::damage(uint32_t from, Frame& f) {
     uint64_t at = rng_.between(wire::kEthSize, f.bytes - 1);
     f.data[at] ^= static_cast<std::byte>(1u << rng_.below(8));
   }
-  // No sum over IPv6 covers the ECN bits, so damage may read as congestion.
+  // No sum over IPv6 or a CCI covers the marks, so damage may read as congestion.
   wire::NetHeader net;
-  if (wire::parse_network(f.span(), net) == wire::Drop::kNone && net.met_congestion())
+  if (read_network(f.span(), net) && net.met_congestion())
     departures.marked(from, world_.node(from).epoch(), f.span());
 }
 
 // What a C-AQM hop does that has no room for more.
 void Network::refuse(Frame& f) {
   wire::NetHeader net;
-  if (wire::parse_network(f.span(), net) != wire::Drop::kNone || net.ecn() != wire::kEcnEct1) return;
+  if (!read_network(f.span(), net) || net.ecn() != wire::kEcnEct1) return;
   mark_congestion({f.data.get(), f.bytes}, wire::kEcnEct0);
 }
 

@@ -47,6 +47,7 @@ void Node::configure() {
   config_.compact_repeats = o.compact_repeats;
   config_.compact_answers = o.compact_answers;
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
+  config_.rtp_over_cna = o.cna != 0 && world_.rng.chance(o.cna);
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;
   config_.kept_small_packets = o.kept_small_packets;
@@ -90,6 +91,7 @@ void Node::boot() {
                            .icrc_optional = o.icrc_optional,
                            .lossless = o.lossless,
                            .compact = o.compact,
+                           .link_frames = true,
                            .bypass = o.aperture.frames != 0});
   if (link_ == 0) world_.model.fail("add_link was refused");
   add_paths();

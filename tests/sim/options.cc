@@ -315,6 +315,12 @@ void draw_paths(Options& o) {
   o.fault.path_faults = maybe<uint32_t>(rng, 0.7, {1, 3, 10, 30});
 }
 
+// The same, of channels over UB's own network header.
+void draw_cna(Options& o) {
+  Prng rng(o.seed ^ 0xc4a24);
+  o.core.cna = maybe<double>(rng, 0.3, {1, 1, 0.7});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -434,6 +440,7 @@ Options Options::draw(uint64_t seed) {
   o.core.questions_until_calm = draw_calm(o.seed);
   draw_congestion(o);
   draw_paths(o);
+  draw_cna(o);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -524,7 +531,7 @@ std::string Options::text() const {
   LINE(core.questions_until_calm);
   LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);
   LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
-  LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
+  LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol), LINE(core.cna);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
   LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);

@@ -63,6 +63,7 @@ struct CoreOptions {
   uint32_t segment_bytes = 64 * 1024;
   uint32_t compact_repeats = 64;
   bool compact_answers = true;  // to requests of ROL by CTP
+  double cna = 0;  // share of the instances that want RTP over UB's own network header
   double rol = 0;  // share of the instances that make channels of ROL
 };
 

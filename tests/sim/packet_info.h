@@ -15,6 +15,7 @@
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/sack.h"
 #include "lib/transport/wire/transaction_packet.h"
+#include "tests/sim/read_network.h"
 
 namespace ub::sim {
 
@@ -22,7 +23,8 @@ struct PacketInfo {
   uint32_t from = 0, to = 0;  // nodes
   std::span<const std::byte> frame;
   bool valid = false;  // network and transport headers were read
-  wire::NetHeader net{};
+  wire::NetHeader net{};  // without addresses where `cna`
+  bool cna() const { return valid && wire::has_link_header(frame); }
   bool utp = false;
   wire::RtpHeader rtp{};  // not for utp
   bool has_ta = false;
@@ -45,9 +47,7 @@ struct PacketInfo {
 // Makes the ICRC fit the bytes again.
 inline void reseal(std::span<std::byte> frame) {
   wire::NetHeader net;
-  if (wire::parse_network(frame, net) != wire::Drop::kNone) return;
-  auto covered = static_cast<size_t>(net.end - net.l3);
-  wire::icrc_store(frame.data() + (net.end - frame.data()), wire::icrc_compute(net.l3, covered, net.v6));
+  if (read_network(frame, net)) wire::icrc_store(frame.data() + (net.end - frame.data()), icrc_of(frame, net));
 }
 
 inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte> frame) {
@@ -55,7 +55,7 @@ inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte>
   p.from = from;
   p.to = to;
   p.frame = frame;
-  if (wire::parse_network(frame, p.net) != wire::Drop::kNone || p.net.tp_size() < wire::RtpHeader::kSize) return p;
+  if (!read_network(frame, p.net) || p.net.tp_size() < wire::RtpHeader::kSize) return p;
   if (p.net.dst.port == roce::kUdpPort) {
     p.roce = roce::parse_packet(p.net.tph, p.net.end, p.roce_packet) == roce::Drop::kNone;
     return p;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -86,6 +87,17 @@ void Reached::sent_again(std::span<const std::byte> frame) {
   reach(ReachedState::kAtomicAgain, p.request() && wire::ta_is_atomic(p.ta.opcode()));
 }
 
+void Reached::look_at_cna(const CoreState& s, const Channel& ch) {
+  const bool wanted = setup::offers_cna(s, s.links[ch.link].config, ch.lane);
+  reach(ReachedState::kCnaAlone, wanted && !ch.cna && ch.outstanding() != 0);
+  if (!ch.cna) return;
+  reach(ReachedState::kCnaBusy, ch.outstanding() != 0);
+  reach(ReachedState::kCnaGoesAgain, ch.outstanding() != 0 && ch.retransmits != 0);
+  const bool caqm = ch.feedback == wire::CcAlgorithm::kCaqm;
+  reach(ReachedState::kCnaHeard, caqm && ch.heard.increase);
+  reach(ReachedState::kCnaMarked, caqm && ch.heard.marks != 0);
+}
+
 void Reached::look_at_rol(const CoreState& s, const Channel& ch) {
   reach(ReachedState::kRolBusy, ch.outstanding() != 0 && ch.unacknowledged != 0);
   reach(ReachedState::kRolUnexecuted, ch.fused.holds);
@@ -164,6 +176,7 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
   if (ch.rol) look_at_rol(s, ch);
   if (ch.compact) return look_at_compact(s, ch);
+  look_at_cna(s, ch);
   reach(ReachedState::kPathsBegin, ch.several_paths && !t.several_paths && ch.outstanding() != 0);
   t.several_paths = ch.several_paths;
   if (ch.several_paths) look_at_paths(s, ch);

@@ -62,6 +62,7 @@ class Reached {
   void look_at_channel(const CoreState&, const tp::Channel&, Track&);
   void look_at_busy_channel(const tp::Channel&, Track&);
   void look_at_paths(const CoreState&, const tp::Channel&);
+  void look_at_cna(const CoreState&, const tp::Channel&);
   void look_at_rol(const CoreState&, const tp::Channel&);
   void look_at_compact(const CoreState&, const tp::Channel&);
   void look_at_receiver(const CoreState&, const tp::Channel&);

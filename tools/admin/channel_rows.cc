@@ -27,7 +27,7 @@ std::string lane_name(const StatsChannel& c) {
 }
 
 const char* transport_name(const StatsChannel& c) {
-  if (c.compact == 0) return "rtp";
+  if (c.compact == 0) return c.cna != 0 ? "rtp over cna" : "rtp";
   return c.repeats != 0 ? "ctp with repeats" : "ctp";
 }
 

@@ -4,12 +4,18 @@
 #include <algorithm>
 
 #include "lib/base/assert.h"
+#include "lib/transport/wire/congestion_header.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::cc {
 namespace {
 
 const CaqmConstants& constants_of(const Path& path) { return path.constants->caqm; }
+
+// So many bytes as a hint, which has 8 bits.
+uint8_t hint_of(uint64_t bytes) {
+  return static_cast<uint8_t>(std::min<uint64_t>(bytes / wire::kCaqmHintUnitBytes, UINT8_MAX));
+}
 
 }  // namespace
 
@@ -18,11 +24,12 @@ void Caqm::begin(Verdict& v, const Path& path, Psn next) {
   sixteen_packets = 16u * path.packet_bytes;
   round_until = next;
   v.ecn = wire::kEcnEct1;
+  hint = hint_of(path.packet_bytes);
   const uint32_t packets = std::min(constants_of(path).initial_packets, path.most_packets);
   set_window(v, path, packets * path.packet_bytes);
 }
 
-/// The packet that leaves has the code point that was chosen after the one before.
+/// The packet that leaves has the code point and hint that were chosen after the one before.
 void Caqm::sent(Verdict& v, const Path& path, Instant, uint32_t bytes) {
   UB_DCHECK(bytes != 0);
   sixteen_packets += bytes - mean_bytes();
@@ -30,10 +37,24 @@ void Caqm::sent(Verdict& v, const Path& path, Instant, uint32_t bytes) {
   const uint32_t per_wish = bytes_per_wish(path);
   unasked_bytes = std::min(unasked_bytes, per_wish) + bytes;
   const bool uses_window = 2 * (path.in_flight + 1) >= v.window_packets;
-  const bool asks = uses_window && unasked_bytes >= per_wish;
-  if (asks) unasked_bytes -= per_wish;
-  v.ecn = asks ? wire::kEcnEct1 : wire::kEcnEct0;
+  v.ecn = wire::kEcnEct0;
+  hint = 0;
+  if (uses_window) ask(v, path, per_wish);
   set_window(v, path, window_bytes);
+}
+
+/// The next packet asks for a packet if enough was sent since the last wish, or for the part of one that is due by now.
+void Caqm::ask(Verdict& v, const Path& path, uint32_t per_wish) {
+  uint64_t asked_for = per_wish;  // bytes that were sent
+  if (path.has_hints) {
+    hint = hint_of(uint64_t{unasked_bytes} * path.packet_bytes / per_wish);
+    if (hint == 0) return;
+    asked_for = uint64_t{hint} * wire::kCaqmHintUnitBytes * per_wish / path.packet_bytes;
+  } else if (unasked_bytes < per_wish) {
+    return;
+  }
+  unasked_bytes -= static_cast<uint32_t>(asked_for);
+  v.ecn = wire::kEcnEct1;
 }
 
 void Caqm::acknowledged(Verdict&, const Path& path, Instant, uint32_t, Psn until) {

@@ -20,6 +20,7 @@ struct Path {
   uint16_t most_packets = kNoWindow;             ///< most packets in flight that the sender can keep track of
   uint16_t packet_bytes = 1024;                  ///< longest data packet, with all its headers
   uint32_t line_kbytes_per_second = UINT32_MAX;  ///< the highest rate that it may ever have; not zero
+  bool has_hints = false;  ///< packets say how many bytes they ask for (CCI of C-AQM), and not only that they ask
   uint32_t in_flight = 0;  ///< packets: before one that leaves now, or after those that were acknowledged now
   const Constants* constants = &kUsualConstants;  ///< they outlive the flow
 };

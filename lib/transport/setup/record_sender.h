@@ -78,7 +78,7 @@ class RecordSender {
     at += wire::write_transaction_headers(ta, at);
     wire::write_control_record(out.record, at);
     std::memset(at + record_bytes, 0, payload - record_bytes);
-    seal_and_commit(s_, host_, out.link, frame, bytes, UbIcrc{headers.v6()});
+    seal_and_commit(s_, host_, out.link, frame, bytes, UbIcrc{headers.form});
     s_.count(Counter::kTpTxRecord);
     note_of<Host>(s_, Stage::kRecordSent, out.link, static_cast<uint32_t>(out.record.type));
     return true;

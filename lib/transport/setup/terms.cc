@@ -54,6 +54,10 @@ bool keeps_order_compactly(const CoreState& s, const LinkConfig& link) {
 
 bool needs_repeats(const LinkConfig& link, uint32_t lane) { return is_compact(lane) && !link.lossless; }
 
+bool offers_cna(const CoreState& s, const LinkConfig& link, uint32_t lane) {
+  return s.config.rtp_over_cna && link.link_frames && !is_compact(lane);
+}
+
 uint32_t lane_of(const ControlRecord& r) {
   const bool ordered = (r.flags & wire::kRecordRol) != 0;
   if (r.compact) return ordered ? kOrderedCompactLane : kCompactLane;
@@ -91,6 +95,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.selective = !s.config.go_back_n && !ch.go_back_n;
   r.repeats = ch.repeats != 0;
   r.several_paths = offers_paths(s, s.links[ch.link].config, ch.lane);
+  r.cna = offers_cna(s, s.links[ch.link].config, ch.lane);
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;
@@ -132,16 +137,21 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
   ch.highest_seen = ch.peer_initial_psn - 1;
   UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
-  const bool lossless = s.links[ch.link].config.lossless;
-  ch.asks_soon = ch.fast && !lossless;
+  const LinkConfig& link = s.links[ch.link].config;
+  ch.asks_soon = ch.fast && !link.lossless;
   ch.tolerance.begin(s.config.reorder_packets);
   if (ch.compact) {
     ch.compact_headers = {ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn};
     return;
   }
-  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
-  ch.takes_paths = r.several_paths && offers_paths(s, s.links[ch.link].config, ch.lane);
-  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
+  ch.cna = r.cna && offers_cna(s, link, ch.lane);
+  if (ch.cna) {
+    ch.headers = wire::cna_template(ch.local_endpoint, ch.remote_endpoint);
+  } else {
+    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+  }
+  ch.takes_paths = r.several_paths && offers_paths(s, link, ch.lane) && !ch.cna;
+  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, link.lossless));
 }
 
 }  // namespace ub::setup

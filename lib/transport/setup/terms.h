@@ -19,6 +19,8 @@ bool carries_compact(const CoreState& s, const LinkConfig& link);
 bool keeps_order_compactly(const CoreState& s, const LinkConfig& link);
 // Does a channel of this lane over this link have to repeat requests and keep results (ta/repeats.h)?
 bool needs_repeats(const LinkConfig& link, uint32_t lane);
+// Do we offer that a channel of this lane over this link goes over UB's own network header (wire/cna_packet.h)?
+bool offers_cna(const CoreState& s, const LinkConfig& link, uint32_t lane);
 // The lane of the channel that a REQ asks for.
 uint32_t lane_of(const wire::ControlRecord& request);
 // Does the record agree with the channel whether it is one of ROL, or of CTP?

@@ -189,7 +189,7 @@ class DatagramSender {
   }
 
   void commit(uint32_t queue, uint32_t link, std::byte* frame, uint32_t bytes, bool v6) {
-    seal_and_commit(s_, host_, link, frame, bytes, UbIcrc{v6});
+    seal_and_commit(s_, host_, link, frame, bytes, UbIcrc{v6 ? wire::NetForm::kIpv6 : wire::NetForm::kIpv4});
     s_.count(Counter::kUmTx);
     note_of<Host>(s_, Stage::kDatagramSent, link, queue);
   }

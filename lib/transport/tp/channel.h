@@ -28,6 +28,7 @@
 #include "lib/transport/tp/message_queue.h"
 #include "lib/transport/tp/reorder_tolerance.h"
 #include "lib/transport/tp/retransmission_timeout.h"
+#include "lib/transport/wire/cna_packet.h"
 #include "lib/transport/wire/compact_packet.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
@@ -57,6 +58,7 @@ struct alignas(64) ChannelHot {
   bool takes_paths : 1;    // agreed: it may have several paths
   bool several_paths : 1;  // it has (paths.h)
   bool feeds_back : 1;     // agreed: our acknowledgements report what the network said (cc/heard.h)
+  bool cna : 1;            // agreed: it goes over UB's own network header (wire/cna_packet.h), and not by UBoE
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;

@@ -17,6 +17,7 @@ cc::Path terms_of_flow(const State& s, const Channel& ch, uint32_t in_flight) {
   return {.most_packets = kMaxWindow,
           .packet_bytes = static_cast<uint16_t>(ch.headers.size + kMostHeaderBytes + ch.offered_mtu),
           .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second),
+          .has_hints = ch.cna,
           .in_flight = in_flight,
           .constants = &s.config.congestion};
 }
@@ -30,6 +31,15 @@ bool asks_for_acknowledgement(const Channel& ch, std::span<const std::byte> fram
   wire::RtpHeader rtp;
   const auto transport = frame.subspan(ch.headers.size);
   return wire::RtpHeader::read(transport.data(), transport.size(), rtp) == wire::Drop::kNone && rtp.ack_req;
+}
+
+// Writes what the flow says to the network into the headers of a data packet.
+void stamp(const Channel& ch, std::span<std::byte> frame) {
+  if (ch.cna && ch.feedback == wire::CcAlgorithm::kCaqm) {
+    const bool asks = ch.flow.ecn == wire::kEcnEct1;
+    return wire::write_cci(frame.data(), {.enable = true, .increase = asks, .hint = ch.flow.caqm.hint});
+  }
+  ch.headers.write(frame.data(), frame.size() - ch.headers.size, ch.flow.ecn);
 }
 
 // Copies the flow's verdict into the fields that packets read. A channel that may send more than before is activated.
@@ -69,7 +79,7 @@ void tell_sent(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn 
                bool again) {
   Channel& ch = s.channels[channel];
   if (ch.several_paths) return depart(s, channel, now, m, psn, frame, again);
-  if (ch.flow.ecn != wire::kEcnNotCapable) ch.headers.write(frame.data(), frame.size() - ch.headers.size, ch.flow.ecn);
+  if (ch.flow.ecn != wire::kEcnNotCapable) stamp(ch, frame);
   const cc::Departure departure{.again = again, .asked = asks_for_acknowledgement(ch, frame)};
   cc::sent(ch.flow, s.send_times, path_of(s, ch), now, psn, static_cast<uint32_t>(frame.size()), departure);
   heed(s, channel, now);
@@ -154,6 +164,22 @@ void on_ecn(State& s, uint32_t channel, Instant now, Psn psn, uint8_t ecn, uint3
   if (ch.feeds_back && is_accepted(s, ch, psn)) heard.accepted(ch.feedback, bytes, ecn);
   if (caqm) heard.told(ecn, ch.mtu);
   if (ch.feedback == wire::CcAlgorithm::kDcqcn && met_congestion) owe_notification(s, channel, now, ecn);
+}
+
+void on_cci(State& s, uint32_t channel, Instant now, Psn psn, uint16_t bits, uint32_t bytes) {
+  Channel& ch = s.channels[channel];
+  wire::Cci cci;
+  if (!wire::Cci::unpack(bits, cci)) return;
+  if (ch.feedback != wire::CcAlgorithm::kCaqm) {
+    const bool marks_alike = ch.feedback == wire::CcAlgorithm::kLdcp;  // a little and severe congestion
+    const uint8_t code = marks_alike && (cci.fecn & 1) != 0 ? wire::kEcnCe : cci.fecn;
+    if (code != wire::kEcnNotCapable) on_ecn(s, channel, now, psn, code, bytes);
+    return;
+  }
+  if (!cci.enable) return;
+  if (cci.congested) s.count(channel, ChannelCount::kMarked);
+  if (is_accepted(s, ch, psn)) ch.heard.accepted(ch.feedback, bytes, wire::kEcnNotCapable);
+  ch.heard.told(cci);
 }
 
 void look_at_flow(State& s, uint32_t channel, Instant now) {

@@ -251,7 +251,7 @@ class Transmitter {
   // If both ends agreed to leave the ICRC out, a zero takes its place.
   void commit(const Channel& ch, std::byte* frame, size_t bytes) {
     seal_and_commit(s_, host_, ch.link, frame, bytes, [&](const std::byte* l3, size_t covered) {
-      return ch.icrc ? UbIcrc{ch.headers.v6()}(l3, covered) : 0;
+      return ch.icrc ? UbIcrc{ch.headers.form}(l3, covered) : 0;
     });
   }
 

@@ -14,6 +14,7 @@ constexpr uint8_t kOor = 1 << 6;
 constexpr uint8_t kCompact = 1 << 7;
 constexpr uint8_t kRepeats = 1 << 6;
 constexpr uint8_t kSeveralPaths = 1 << 5;
+constexpr uint8_t kCna = 1 << 4;
 constexpr int kPlaceShift = 3;
 
 /// Bytes 4-27 of every version.
@@ -52,7 +53,8 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   out.compact = (congestion & kCompact) != 0;
   out.repeats = (congestion & kRepeats) != 0;
   out.several_paths = (congestion & kSeveralPaths) != 0;
-  out.cc = static_cast<CcAlgorithm>(congestion & ~(kCompact | kRepeats | kSeveralPaths));
+  out.cna = (congestion & kCna) != 0;
+  out.cc = static_cast<CcAlgorithm>(congestion & ~(kCompact | kRepeats | kSeveralPaths | kCna));
   out.initial_psn = Psn(load_be24(p + 37));
   out.mtu = load_be16(p + 40);
   out.rcv_window = load_be16(p + 42);
@@ -88,7 +90,8 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   const bool names_object = r.type == RecordType::kFind || r.type == RecordType::kFound;
   store_be24(p + 33, names_object ? r.object : r.receiver_tpn);
   store_u8(p + 36, static_cast<uint8_t>(static_cast<uint8_t>(r.cc) | (r.compact ? kCompact : 0) |
-                                        (r.repeats ? kRepeats : 0) | (r.several_paths ? kSeveralPaths : 0)));
+                                        (r.repeats ? kRepeats : 0) | (r.several_paths ? kSeveralPaths : 0) |
+                                        (r.cna ? kCna : 0)));
   store_be24(p + 37, r.initial_psn.value());
   store_be16(p + 40, r.mtu);
   store_be16(p + 42, r.rcv_window);

@@ -10,7 +10,7 @@
 //   24-27 attempt                       56-71 sender's EID
 //   28 flags; 29-31 sender's TPN        72-87 wanted EID
 //   32 retransmission; 33-35 peer TPN   88-91 sender's uasid, 92-95 wanted uasid
-//   36 compact (1), repeats (1), CC (6); 37-39 first PSN of sender  (SC_FREE: 88-90 SCID instead of the uasids)
+//   36 compact (1), repeats (1), several paths (1), CNA (1), CC (4); 37-39 first PSN of sender  (SC_FREE: 88-90 SCID instead of the uasids)
 //   96-99 sender's application, in records of 100 bytes
 //   FIND and FOUND: 33-35 an id of the wanted EID instead of a TPN
 #pragma once
@@ -88,6 +88,7 @@ struct ControlRecord {
   bool compact = false;        ///< the channel is one of CTP
   bool repeats = false;        ///< of CTP: its wire may lose packets, so requests are repeated and results are kept
   bool several_paths = false;  ///< the channel may have several; of PING and PONG: they are about a path
+  bool cna = false;            ///< of RTP: the channel may go over UB's own network header (cna_packet.h)
   CcAlgorithm cc = CcAlgorithm::kNone;
   Psn initial_psn;          ///< of the sender's direction; PING and PONG about a path: which question that is
   uint16_t mtu = 0;         ///< bytes of payload per packet

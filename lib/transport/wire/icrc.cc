@@ -63,4 +63,11 @@ uint32_t icrc_compute_nth24(const std::byte* nth, size_t size_bytes) {
   return icrc_finish(crc32_update(icrc_begin_nth24(nth), nth + Nth24::kSize, size_bytes - Nth24::kSize));
 }
 
+uint32_t icrc_of_packet(const std::byte* p, size_t size_bytes, NetForm form) {
+  if (form == NetForm::kIpv4) [[likely]]
+    return icrc_compute(p, size_bytes, false);
+  if (form == NetForm::kIpv6) return icrc_compute(p, size_bytes, true);
+  return icrc_compute_nth24(p + LinkHeader::kSize, size_bytes - LinkHeader::kSize);
+}
+
 }  // namespace ub::wire

@@ -14,6 +14,8 @@
 
 namespace ub::wire {
 
+enum class NetForm : uint8_t;
+
 inline constexpr size_t kIcrcSize = 4;
 
 /// The CRC state after the masked IP and UDP headers at l3 (28 bytes for IPv4, 48 for IPv6). The masked fields are ToS,
@@ -32,5 +34,7 @@ inline void icrc_store(std::byte* p, uint32_t icrc) { store_le32(p, icrc); }
 /// The ICRC of a whole packet. size_bytes counts from l3 to the first ICRC byte, and covers at least the headers.
 [[nodiscard]] uint32_t icrc_compute(const std::byte* l3, size_t size_bytes, bool is_v6);
 [[nodiscard]] uint32_t icrc_compute_nth24(const std::byte* nth, size_t size_bytes);
+/// The same of a packet of any form. size_bytes counts from the first byte behind the Ethernet header.
+[[nodiscard]] uint32_t icrc_of_packet(const std::byte* behind_ethernet, size_t size_bytes, NetForm form);
 
 }  // namespace ub::wire

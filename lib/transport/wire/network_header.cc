@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/base/bytes.h"
+#include "lib/transport/wire/cna_packet.h"
 #include "lib/transport/wire/icrc.h"
 
 namespace ub::wire {
@@ -110,6 +111,7 @@ void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, con
   const uint8_t tos = static_cast<uint8_t>(dscp << 2);
   if (src.ip.is_v4() && dst.ip.is_v4()) {
     size = kSizeV4;
+    form = NetForm::kIpv4;
     store_be16(eth + 12, kEtherTypeIpv4);
     store_u8(ip, 0x45);
     store_u8(ip + 1, tos);
@@ -121,6 +123,7 @@ void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, con
     checksum_partial = fold16(ipv4_sum(ip));
   } else {
     size = kMaxSize;
+    form = NetForm::kIpv6;
     store_be16(eth + 12, kEtherTypeIpv6);
     store_be32(ip, 0x60000000u | uint32_t{tos} << 20);
     store_u8(ip + 6, kProtocolUdp);
@@ -137,7 +140,7 @@ void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, con
 size_t NetTemplate::write(std::byte* frame, size_t udp_payload_len, uint8_t ecn) const {
   const size_t udp_len = kUdpSize + udp_payload_len;
   std::byte* ip = frame + kEthSize;
-  if (!v6()) [[likely]] {
+  if (form == NetForm::kIpv4) [[likely]] {
     std::memcpy(frame, bytes.data(), kSizeV4);
     const size_t total = kIpv4Size + udp_len;
     const uint8_t tos = static_cast<uint8_t>(load_u8(ip + 1) | (ecn & 3));
@@ -149,6 +152,11 @@ size_t NetTemplate::write(std::byte* frame, size_t udp_payload_len, uint8_t ecn)
     store_le16(ip + 10, static_cast<uint16_t>(~sum));
     store_be16(frame + kSizeV4 - kUdpSize + 4, static_cast<uint16_t>(udp_len));
     return kSizeV4;
+  }
+  if (form == NetForm::kCna24) {
+    std::memcpy(frame, bytes.data(), kCnaHeadersSize);
+    if (ecn != kEcnNotCapable) write_cci(frame, {.mode = CciMode::kFecn, .fecn = ecn});
+    return kCnaHeadersSize;
   }
   std::memcpy(frame, bytes.data(), kMaxSize);
   store_be32(ip, load_be32(ip) | uint32_t{ecn & 3u} << 20);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// network_header.h - Ethernet II, IPv4 or IPv6, and UDP around a UB packet (UBoE).
+// network_header.h - Ethernet II, IPv4 or IPv6, and UDP around a UB packet (UBoE); the headers that a sender stamps onto
+// each packet, which can also be those of cna_packet.h.
 // UB Base Specification Rev 2.0, 5.2.3 and appendix E: no IP options or extension headers, no fragments, DF
 // set, UDP checksum 0, lengths that reach through the ICRC. The reader believes no length it has not
 // compared. Any UDP destination port is accepted: instances listen on various ports, the caller
@@ -66,23 +67,31 @@ struct NetHeader {
 /// Whether the ICRC at net.end fits the packet.
 [[nodiscard]] bool icrc_matches(const NetHeader& net);
 
+/// What lies between Ethernet and the transport header.
+enum class NetForm : uint8_t {
+  kIpv4,   ///< IPv4, UDP
+  kIpv6,   ///< IPv6, UDP
+  kCna24,  ///< LPH, NTH24 (cna_packet.h)
+};
+
 /// The network headers of one direction of one path, built once and stamped onto each packet.
 struct NetTemplate {
   static constexpr size_t kMaxSize = kEthSize + kIpv6Size + kUdpSize;
   static constexpr size_t kSizeV4 = kEthSize + kIpv4Size + kUdpSize;
 
   std::array<std::byte, kMaxSize> bytes{};
-  uint8_t size = 0;               ///< 42 for IPv4, 62 for IPv6
+  uint8_t size = 0;               ///< 42 for IPv4, 62 for IPv6, 28 for CNA
+  NetForm form = NetForm::kIpv4;
   uint32_t checksum_partial = 0;  ///< one's complement sum of the constant IPv4 header words
 
-  bool v6() const { return size == kMaxSize; }
+  bool v6() const { return form == NetForm::kIpv6; }
 
   /// IPv4 if both addresses are, else IPv6. TTL or hop limit 64, IPv4 ID 0, DF.
   void init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src, const Endpoint& dst,
             uint8_t dscp);
 
-  /// Writes the headers for a UDP payload (TPH to ICRC, inclusive) of that many bytes and returns their size.
-  /// The caller keeps kUdpSize + udp_payload_len (IPv4: + kIpv4Size) below 65536.
+  /// Writes the headers for a UDP payload (TPH to ICRC, inclusive) of that many bytes and returns their size. With CNA
+  /// the code point is that of FECN. The caller keeps kUdpSize + udp_payload_len (IPv4: + kIpv4Size) below 65536.
   size_t write(std::byte* frame, size_t udp_payload_len, uint8_t ecn) const;
 };
 

@@ -192,7 +192,7 @@ class AddressesTest : public PathsTest {
     headers.write(frame.data(), frame.size() - headers.size, wire::kEcnNotCapable);
     std::byte* end = frame.data() + frame.size() - wire::kIcrcSize;
     const std::byte* l3 = frame.data() + wire::kEthSize;
-    wire::icrc_store(end, UbIcrc{false}(l3, static_cast<size_t>(end - l3)));
+    wire::icrc_store(end, UbIcrc{wire::NetForm::kIpv4}(l3, static_cast<size_t>(end - l3)));
     if (!intact) *(end - 1) ^= std::byte{1};
     b.core->on_packet(now, b.link, frame);
   }

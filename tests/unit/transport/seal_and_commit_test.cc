@@ -61,7 +61,7 @@ TEST(SealedFrame, is_in_the_books) {
 TEST(SealedFrame, of_ub_has_the_sum_of_its_network_header) {
   for (bool v6 : {false, true}) {
     Frame f(120);
-    f.seal(UbIcrc{v6});
+    f.seal(UbIcrc{v6 ? wire::NetForm::kIpv6 : wire::NetForm::kIpv4});
     const std::byte* l3 = f.host.frame.data() + wire::kEthSize;
     const size_t covered = 120 - wire::kEthSize - wire::kIcrcSize;
     EXPECT_EQ(wire::icrc_load(l3 + covered), wire::icrc_compute(l3, covered, v6));
