@@ -25,7 +25,9 @@ void note_received(State& s, uint32_t channel, Instant now, Psn base, const wire
   }
   const Psn highest = sack.max_rcv_psn;
   if (highest.distance(base) <= ch.outstanding() && highest.after(r.reach)) r.reach = highest;
-  if (news) heard_news(s, channel, now);
+  if (!news) return;
+  heard_news(s, channel, now);
+  activate(s, channel);  // what has arrived is no longer on its way, so the window may be open again
 }
 
 }  // namespace
