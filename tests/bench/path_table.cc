@@ -64,7 +64,6 @@ int main(int argc, char** argv) {
   if (!json) print_title(spec);
   bool first = true;
   for (const Algorithm& a : kAlgorithms) {
-    if (a.control == cc::Control::kDcqcn) continue;  // its channels have one path
     PathSpec one = spec;
     one.paths = 1;
     one.jitter = {};

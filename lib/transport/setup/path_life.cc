@@ -44,9 +44,7 @@ bool concerns(const ExtraPath& extra, const Channel& ch) {
 }  // namespace
 
 bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
-  // DCQCN leaves the rates of paths so low after a path died that the others stand still, too.
-  const bool bears_several = s.config.congestion_control != cc::Control::kDcqcn;
-  return s.config.most_paths > 1 && bears_several && !link.lossless && !is_compact(lane);
+  return s.config.most_paths > 1 && !link.lossless && !is_compact(lane);
 }
 
 namespace {
