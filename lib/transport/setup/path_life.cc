@@ -20,6 +20,7 @@ namespace {
 
 constexpr Duration kLongestPause = milliseconds(64);
 constexpr Duration kFirstPause = microseconds(100);  // where no round trip is known
+constexpr Duration kStrangerPause = seconds(10);     // where somebody else answers
 
 // How long to wait for an answer before the next PING.
 Duration pause_before_next(const Path& p) {
@@ -53,6 +54,7 @@ namespace {
 bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote) {
   const Channel& ch = s.channels[channel];
   if (local == ch.local_endpoint && remote == ch.remote_endpoint) return true;
+  if (local.ip.is_v4() != ch.local_endpoint.ip.is_v4()) return false;
   if (!ch.takes_paths || (!ch.several_paths && !tp::begin_paths(s, channel, s.now))) return false;
   if (tp::find_path(s, ch, local, remote) != tp::kNoPath) return true;
   return tp::add_path(s, channel, s.now, local, remote) != tp::kNoPath;
@@ -111,7 +113,10 @@ bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const Con
   const bool knows_us = r.reason != RecordReason::kUnknownTpn && r.reason != RecordReason::kRestarted &&
                         r.sender_incarnation == ch.peer_incarnation;
   if (path == 0 && !knows_us) return false;
-  if (!knows_us) ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
+  if (!knows_us) {
+    ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
+    p.ask_at = s.now + kStrangerPause;
+  }
   if (r.reason == RecordReason::kNoResources) p.ask_at = Instant::never();  // and never again
   if (r.reason == RecordReason::kNone && knows_us) tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
   return true;

@@ -357,6 +357,7 @@ TEST(PathPong, of_somebody_else_makes_the_channel_ask_and_kills_nothing) {
     EXPECT_EQ(own.record.type, RecordType::kPing);
     EXPECT_FALSE(own.record.several_paths);
     EXPECT_EQ(own.local, i.from.local) << "on a path that lives";
+    EXPECT_EQ(i.path(channel, 1).ask_at, i.s->now + seconds(10));
     EXPECT_EQ(i.next_ping(channel).local, Paths::port(1)) << "the address may be the peer's one day";
   }
 }
@@ -485,6 +486,15 @@ TEST(PathPing, that_finds_no_room_is_answered_so) {
   EXPECT_EQ(i.on_ping(i.ping(), 4).at(0).record.reason, RecordReason::kNoResources);
   EXPECT_EQ(i.count(Counter::kTpPathRefused), 1u);
   EXPECT_EQ(i.paths(i.channel), 4u);
+}
+
+TEST(PathPing, by_another_version_of_ip_takes_no_block) {
+  Asked i;
+  Arrival other = i.over(i.from.local, Asked::port_of_peer());
+  other.local.ip.bytes = other.remote.ip.bytes = {0xfd};
+  on_record(*i.s, other, i.ping());
+  EXPECT_EQ(i.only().record.reason, RecordReason::kNoResources);
+  EXPECT_FALSE(i.ch(i.channel).several_paths);
 }
 
 TEST(PathPing, without_a_block_is_answered_so) {

@@ -47,6 +47,18 @@ TEST(PathArrival, beyond_a_gap_tells_as_well) {
   EXPECT_EQ(s.in_flight(), (Counts{0, 0})) << "once only";
 }
 
+TEST(PathArrival, beyond_a_gap_tells_as_well_where_gaps_are_left_to_the_timeout) {
+  SeveralPaths s(2);
+  s.ch().fast = false;
+  s.send_on(0);
+  s.send_on(1, 2);
+  s.pass(kRoundTrip + kTick * 80);
+  s.sack(99, {102});
+  EXPECT_EQ(s.path(1).round_trip.smoothed, kRoundTrip + kTick * 10);
+  EXPECT_EQ(s.path(1).arrived, 0u);
+  EXPECT_EQ(s.acknowledged.lost, 0u);
+}
+
 TEST(PathArrival, of_several_packets_is_one_round_trip_that_of_the_newest) {
   SeveralPaths s(2);
   s.send_on(1);
