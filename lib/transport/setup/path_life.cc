@@ -6,6 +6,7 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/setup/ways.h"
 #include "lib/transport/tp/paths.h"
 
 namespace ub::setup {
@@ -36,20 +37,6 @@ void ask(CoreState& s, const Channel& ch, Path& p) {
   if (p.asked != UINT8_MAX) ++p.asked;
 }
 
-// Is the path one between these hosts, and does it choose this channel's peer?
-bool concerns(const ExtraPath& extra, const Channel& ch) {
-  if (extra.peer != wire::IpAddress{}) return extra.peer == ch.remote_endpoint.ip;
-  return extra.local.ip == ch.local_endpoint.ip;
-}
-
-}  // namespace
-
-bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
-  return s.config.most_paths > 1 && !link.lossless && !is_compact(lane);
-}
-
-namespace {
-
 // Is the path between these addresses one of the channel, or can it become one?
 bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote) {
   const Channel& ch = s.channels[channel];
@@ -65,11 +52,8 @@ bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, con
 void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   if (!ch.takes_paths) return;
-  for (const ExtraPath& extra : std::span(s.extra_paths, s.extra_path_count)) {
-    if (!concerns(extra, ch)) continue;
-    wire::Endpoint remote = ch.remote_endpoint;
-    if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
-    if (!takes_path(s, channel, extra.local, remote)) s.count(Counter::kTpPathRefused);
+  for (const Way& way : ways_to(s, s.peers[ch.peer].path, ch.lane).all()) {
+    if (!takes_path(s, channel, way.local, way.remote)) s.count(Counter::kTpPathRefused);
   }
   if (ch.several_paths) ask_paths(s, channel);
 }
