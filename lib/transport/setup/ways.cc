@@ -20,7 +20,8 @@ bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
 
 bool Ways::has(const Arrival& from) const {
   if (from.remote.ip == ways_[0].remote.ip) return true;
-  return std::ranges::any_of(all(), [&](const Way& w) { return w.remote.ip == from.remote.ip && w.local == from.local; });
+  const auto leads = [&](const Way& w) { return w.remote.ip == from.remote.ip && w.local == from.local; };
+  return std::ranges::any_of(all(), leads);
 }
 
 Ways ways_to(const CoreState& s, const PeerAddress& usual, uint32_t lane) {
