@@ -42,8 +42,8 @@ struct PathPoint {
   Duration at{};               ///< since the curve began
   double bits_per_second = 0;
 };
-/// A point each 500 us: after 2 ms the second path has a tenth of its rate, after 5 ms all of it, after 8 ms it is cut, and
-/// after 11 ms it is whole. The curve ends after 16 ms.
+/// A point each 500 us: after 2 ms the second path has a tenth of its rate, after 5 ms all of it, after 8 ms it is cut,
+/// and after 11 ms it is whole. The curve ends after 16 ms.
 std::vector<PathPoint> path_curve(const Algorithm& algorithm, const PathSpec& spec);
 
 }  // namespace ub::bench
