@@ -69,7 +69,31 @@ class Paths {
     return r;
   }
 
+  std::vector<PathPoint> curve() {
+    const uint64_t rate = queue_.bits_per_second;
+    QueueSpec& second = fabric_.queue_spec(to_, 1);
+    std::vector<PathPoint> points;
+    draw(points, milliseconds(2));
+    second.bits_per_second = rate / 10;
+    draw(points, milliseconds(5));
+    second.bits_per_second = rate;
+    draw(points, milliseconds(8));
+    cut(true);
+    draw(points, milliseconds(11));
+    cut(false);
+    draw(points, milliseconds(16));
+    return points;
+  }
+
  private:
+  void draw(std::vector<PathPoint>& points, Duration until) {
+    constexpr Duration kStep = microseconds(500);
+    for (Duration at = kStep * static_cast<int64_t>(points.size()); at < until;) {
+      at = at + kStep;
+      points.push_back({at, goodput(kStep)});
+    }
+  }
+
   /// The marks of an algorithm are those of a queue of 100 Gb/s; a slower one marks as much earlier.
   static QueueSpec queue_for(const Algorithm& algorithm, const PathSpec& spec) {
     QueueSpec q;
@@ -140,5 +164,8 @@ class Paths {
 }  // namespace
 
 PathResult run_paths(const Algorithm& algorithm, const PathSpec& spec) { return Paths(algorithm, spec).run(); }
+std::vector<PathPoint> path_curve(const Algorithm& algorithm, const PathSpec& spec) {
+  return Paths(algorithm, spec).curve();
+}
 
 }  // namespace ub::bench

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
@@ -35,5 +36,14 @@ struct PathResult {
   bool operator==(const PathResult&) const = default;
 };
 PathResult run_paths(const Algorithm& algorithm, const PathSpec& spec);
+
+/// Bytes of completed WRITEs in the time that ends then.
+struct PathPoint {
+  Duration at{};               ///< since the curve began
+  double bits_per_second = 0;
+};
+/// A point each 500 us: after 2 ms the second path has a tenth of its rate, after 5 ms all of it, after 8 ms it is cut,
+/// and after 11 ms it is whole. The curve ends after 16 ms.
+std::vector<PathPoint> path_curve(const Algorithm& algorithm, const PathSpec& spec);
 
 }  // namespace ub::bench

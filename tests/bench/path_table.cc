@@ -3,10 +3,13 @@
 // Prints what several paths of a channel make of a network that has them (path_scenarios.h), in virtual time: the same
 // figures on any machine, at each run.
 //
-//   path_table [--json] [--paths N] [--window PACKETS] [--jitter NS] [--seed N]
+//   path_table [--json] [--paths N] [--window PACKETS] [--jitter NS] [--seed N] [--plot-data FILE]
+//
+// FILE gets the goodput over time as CSV, while a path is slow and later cut (path_curve()).
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <string>
 
 #include "lib/transport/tp/path.h"
 #include "tests/bench/path_scenarios.h"
@@ -46,6 +49,17 @@ void print_title(const PathSpec& spec) {
               "  again deaths  lives\n", "");
 }
 
+bool write_curves(const char* name, const PathSpec& spec) {
+  FILE* file = std::fopen(name, "w");
+  if (file == nullptr) return false;
+  std::fprintf(file, "algorithm,us,gbps\n");
+  for (const Algorithm& a : kAlgorithms) {
+    for (const PathPoint& p : path_curve(a, spec))
+      std::fprintf(file, "%s,%.0f,%.3f\n", a.name, us(p.at), gigabits(p.bits_per_second));
+  }
+  return std::fclose(file) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,12 +73,17 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({128, 256, 512, 1024, 2048}));
   app.add_option("--jitter", jitter_ns, "ns by which each packet may be later, on each path for itself");
   app.add_option("--seed", spec.seed, "of all that is random");
+  std::string plot_data;
+  app.add_option("--plot-data", plot_data, "a file that gets the goodput over time as CSV, for 2 paths or more");
   CLI11_PARSE(app, argc, argv);
   spec.jitter = nanoseconds(jitter_ns);
+  if (!plot_data.empty() && spec.paths > 1 && !write_curves(plot_data.c_str(), spec)) {
+    std::perror(plot_data.c_str());
+    return 1;
+  }
   if (!json) print_title(spec);
   bool first = true;
   for (const Algorithm& a : kAlgorithms) {
-    if (a.control == cc::Control::kDcqcn) continue;  // its channels have one path
     PathSpec one = spec;
     one.paths = 1;
     one.jitter = {};

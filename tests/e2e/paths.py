@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two network namespaces joined by four veth pairs, and a channel with a path over each. One pair is cut under load, and
 comes back: nothing fails, the others carry the load meanwhile, and urma_perf --trace and urma_admin tell of it. Once with
-the path of the set-up. Without root or user namespaces it ends with exit code 77 and the cause.
+the path of the set-up. Then programs begin while that one is cut. Without root or user namespaces it ends with exit code 77 and the cause.
 
   tests/e2e/paths.py --build build
   tests/e2e/paths.py --build build --only another --keep directory
@@ -219,13 +219,31 @@ def first(args, hosts, directory):
     cut_under_load(args, hosts, directory, FIRST)
 
 
+def set_up(args, hosts, directory):
+    """The path of the EIDs is cut, and programs that begin find each other by the others."""
+    perf = [os.path.join(args.build, "tools/perf/urma_perf"), "write_bw", "-n", "1000", "-e", "-p", str(free_port())]
+    hosts.set_link(FIRST, "down")
+    server = hosts.start(2, [*perf, "--verify", "--target-mode", "block"])
+    client = None
+    try:
+        server.wait_for_text("TCP port")
+        client = hosts.start(1, [*perf, "--verify", address(CONTROL, 2)])
+        client.expect(0, PATIENCE)
+        server.expect(0, PATIENCE)
+    except Failure as failure:
+        raise Failure(f"{failure}\n--- server:\n{server.text()}") from None
+    finally:
+        for process in filter(None, (server, client)):
+            process.kill()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", help="the name of a test")
     parser.add_argument("--keep", metavar="DIRECTORY", help="where traces stay")
     args = parser.parse_args()
-    for test in (another, first):
+    for test in (another, first, set_up):
         if args.only not in (None, test.__name__):
             continue
         begun = time.monotonic()

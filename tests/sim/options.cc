@@ -398,6 +398,8 @@ Options Options::draw_for_programs(uint64_t seed) {
   if (o.core.go_back_n != 0) o.core.fast_retransmit = true;  // see mild()
   if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   if (o.compact && o.lossless) o.core.compact_answers = rng.chance(0.5);
+  draw_paths(o);
+  if (o.net.paths > 1) draw_congestion(o);  // seeds with one path stay what they were before there were several
   return o;
 }
 

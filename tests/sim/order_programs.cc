@@ -6,6 +6,7 @@
 
 #include "tests/sim/at_rest.h"
 #include "tests/sim/equipment.h"
+#include "tests/sim/path_fault.h"
 #include "tests/sim/requests.h"
 
 namespace ub::sim {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr Duration kProgramLimit = seconds(20);
 constexpr uint32_t kProgramsAtOnce = 4;
+constexpr uint32_t kRounds = kProgramsPerSeed / kProgramsAtOnce;
 constexpr uint32_t kMemory = 1024 * 1024;
 constexpr uint32_t kReceiveBytes = 6000;
 constexpr uint32_t kSeveralSegments = 70'000;
@@ -62,10 +64,12 @@ class Batch {
     const bool rol_by_ctp = o.compact && o.lossless && o.core.rol != 0;
     short_ = rol_by_ctp && world_.rng.chance(0.7);
     if (world_.rng.chance(0.6)) late_receives_ = world_.rng.chance(0.5) ? 0.3 : 0.7;
+    plan_path_faults(seed);
   }
 
   void run() {
     for (uint32_t n = 0; n < kProgramsPerSeed && !world_.failed(); n += kProgramsAtOnce) {
+      begin_path_faults(path_faults_[n / kProgramsAtOnce]);
       for (uint32_t i = 0; i < kProgramsAtOnce; ++i) begin(program_of(program_number(first_ + n + i)), i);
       if (world_.run_until([this] { return world_.all_resolved(); }, kProgramLimit)) continue;
       world_.model.fail("these requests neither complete nor fail:\n%s", world_.model.unresolved().c_str());
@@ -105,6 +109,19 @@ class Batch {
     spec.length = 8;
     UB_ASSERT(post(world_, pair.from.queue, spec) != nullptr);
     pair.from.node->ring(pair.from.queue);
+  }
+
+  // Each hits the programs of one round, and perhaps later ones.
+  void plan_path_faults(uint64_t seed) {
+    path_rng_ = Prng(seed ^ 0x9a7fa);
+    for (uint32_t i = 0; i < world_.options.fault.path_faults; ++i) ++path_faults_[path_rng_.below(kRounds)];
+  }
+
+  void begin_path_faults(uint32_t count) {
+    for (; count != 0; --count) {
+      const auto when = nanoseconds(static_cast<int64_t>(1 + path_rng_.below(50'000)));
+      world_.after(when, [this] { fault_path_of(world_, path_rng_); });
+    }
   }
 
   // All is posted at once, or with pauses. Receives for it are there before, or come late.
@@ -160,6 +177,8 @@ class Batch {
   bool short_ = false;        // all requests are of one packet: queues of ROL leave CTP with the first longer one
   double late_receives_ = 0;  // the chance of a receive to come late
   std::array<std::vector<Pair>, kOrderModes> pairs_;
+  Prng path_rng_{0};  // a source of their own: programs over one path stay what they are
+  std::array<uint32_t, kRounds> path_faults_{};
 };
 
 }  // namespace

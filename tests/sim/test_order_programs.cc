@@ -52,5 +52,11 @@ TEST(OrderPrograms, run_over_go_back_n_with_losses) {
   expect_reached(ReachedState::kGoneBack, [](const Options& o) { return o.net.loss != 0 && o.core.go_back_n == 1; });
 }
 
+TEST(OrderPrograms, run_over_paths_that_live_again) {
+  expect_reached(ReachedState::kPathLivesAgain, [](const Options& o) {
+    return !o.compact && o.net.paths > 1 && o.fault.path_faults >= 10 && o.work.control != cc::Control::kDcqcn;
+  });
+}
+
 }  // namespace
 }  // namespace ub::sim

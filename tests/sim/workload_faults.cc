@@ -2,8 +2,8 @@
 //
 // What goes wrong besides the network, and what must be right again when nothing does.
 #include <algorithm>
-#include <array>
 
+#include "tests/sim/path_fault.h"
 #include "tests/sim/workload.h"
 
 namespace ub::sim {
@@ -55,27 +55,7 @@ void Workload::fault_partition() {
   world_.after(length, [this, a, b] { world_.network.cut(a, b, false); });
 }
 
-// One direction of a path, or both.
-void Workload::fault_path() {
-  using PathFault = Network::PathFault;
-  const auto a = static_cast<uint32_t>(rng_.below(world_.node_count()));
-  auto b = static_cast<uint32_t>(rng_.below(world_.node_count()));
-  if (a == b) b = (b + 1) % world_.node_count();
-  const auto number = static_cast<uint32_t>(rng_.below(world_.options.net.paths));
-  constexpr std::array kFaults{PathFault::kCut, PathFault::kCut, PathFault::kLoses, PathFault::kSlow};
-  const PathFault fault = kFaults[rng_.below(kFaults.size())];
-  const uint64_t most_ns = rng_.chance(0.5) ? 1'000'000 : 50'000'000;
-  const auto length = nanoseconds(static_cast<int64_t>(1 + rng_.below(most_ns)));
-  const bool both = rng_.chance(0.5);
-  world_.trace("path %u of %u-%u has a fault for %lld us", number, a, b, static_cast<long long>(length.us()));
-  Network& net = world_.network;
-  net.begin_path_fault(a, b, number, fault);
-  if (both) net.begin_path_fault(b, a, number, fault);
-  world_.after(length, [&net, a, b, number, both] {
-    net.end_path_fault(a, b, number);
-    if (both) net.end_path_fault(b, a, number);
-  });
-}
+void Workload::fault_path() { fault_path_of(world_, rng_); }
 
 App* Workload::random_app() {
   std::vector<App*> live;

@@ -5,6 +5,7 @@
 
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
+#include "lib/transport/setup/ways.h"
 
 namespace ub::setup {
 
@@ -15,10 +16,11 @@ using wire::RecordType;
 namespace {
 
 void ask(CoreState& s, Finding& f) {
+  const Way way = ways_to(s, f.what.path, kSmallLane)[f.tries];
   OutRecord out{};
   out.link = f.what.path.link;
-  out.local = f.what.path.local;
-  out.remote = f.what.path.remote;
+  out.local = way.local;
+  out.remote = way.remote;
   ControlRecord& r = out.record;
   r.type = RecordType::kFind;
   r.sender_incarnation = s.config.incarnation;
@@ -31,6 +33,12 @@ void ask(CoreState& s, Finding& f) {
   r.sender_uasid = s.config.self.uasid;
   send_record(s, out);
   f.next_at = s.now + setup_pause(s, f.tries++);
+}
+
+bool was_asked(const CoreState& s, const Finding& f, const Arrival& from) {
+  const Ways ways = ways_to(s, f.what.path, kSmallLane);
+  return f.what.path.link == from.link &&
+         std::ranges::any_of(ways.all(), [&](const Way& way) { return way.remote == from.remote; });
 }
 
 bool is_free(const CoreState& s, const Finding& f) { return f.what.id == 0 || s.now - f.looked_at >= kAbandonedAfter; }
@@ -80,7 +88,7 @@ void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
   send_record(s, {from.link, 0, from.local, from.remote, answer});
 }
 
-// An answer is taken only from the address that was asked and with the random attempt of the question, so that only who
+// An answer is taken only from an address that was asked and with the random attempt of the question, so that only who
 // sees the question can forge it.
 void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.upi != s.config.upi) return s.drop(Counter::kRxDropRecordUpi);
@@ -89,7 +97,7 @@ void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
   for (Finding& f : s.findings) {
     if (is_free(s, f) || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
     asked = true;
-    if (f.what.path.link != from.link || f.what.path.remote != from.remote || f.what.eid != r.sender_eid) continue;
+    if (!was_asked(s, f, from) || f.what.eid != r.sender_eid) continue;
     f.uasid = r.sender_uasid;
     f.state = r.reason == RecordReason::kNone ? Status::kOk : Status::kInvalid;
     return;

@@ -9,6 +9,7 @@
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/setup/ways.h"
 #include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -38,6 +39,13 @@ void forget_terms(const CoreState& s, Channel& ch) {
 
 void send_request(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
+  const Ways ways = ways_to(s, s.peers[ch.peer].path, ch.lane);
+  if (ways.all().size() > 1) {
+    // Each round of MTUs begins with another way, so that each is tried with each.
+    const Way& way = ways[ch.setup_tries + ch.setup_tries / requests_of_round(s, ch)];
+    ch.local_endpoint = way.local;
+    ch.remote_endpoint = way.remote;
+  }
   ch.offered_mtu = mtu_offer(s, ch);
   send_about(s, ch, RecordType::kReq);
   arm_setup(s, channel);
@@ -141,7 +149,11 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t accepted = lane.accepted[r.place];
   if (accepted != 0) {
     Channel& ch = s.channels[accepted];
-    if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) return answer_again(s, accepted, r);
+    if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) {
+      // By another path: the answers to the first one may be lost.
+      const bool moves = ch.state == ChannelState::kHalfOpen && ch.takes_paths && ch.remote_endpoint != from.remote;
+      return moves ? respond(s, accepted, from, r) : answer_again(s, accepted, r);
+    }
   }
   if (r.repeats && !has_repeats(s)) {
     drop_unused_peer(s, peer_index);
@@ -183,9 +195,11 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
     return send_about(s, ch, RecordType::kConf);
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
-  if (from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
+  const Ways ways = ways_to(s, s.peers[ch.peer].path, ch.lane);
+  if (!ways.has(from)) return s.drop(Counter::kRxDropRecordPeer);
   const bool fits = valid_parameters(s, s.links[ch.link].config, r) && same_service(ch, r);
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
+  if (ways.all().size() > 1) ch.local_endpoint = from.local;
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -193,7 +207,18 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   open_channel(s, channel);
 }
 
-void on_confirm(CoreState& s, const ControlRecord& r) {
+namespace {
+
+// The peer has taken the answer that it got on another path.
+void move_channel(Channel& ch, const Arrival& from) {
+  ch.local_endpoint = from.local;
+  ch.remote_endpoint = from.remote;
+  ch.headers.init({}, {}, from.local, from.remote, 0);
+}
+
+}  // namespace
+
+void on_confirm(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
   if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
@@ -202,6 +227,7 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
   const LinkConfig& link = s.links[ch.link].config;
   const bool fits = valid_parameters(s, link, r) && same_service(ch, r) && r.mtu <= link.mtu;
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
+  if (ch.takes_paths && ch.remote_endpoint != from.remote) move_channel(ch, from);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
 }

@@ -23,7 +23,7 @@ inline uint32_t channel_to(CoreState& s, uint32_t peer, uint32_t lane, uint32_t 
 
 void on_request(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
 void on_reply(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
-void on_confirm(CoreState& s, const wire::ControlRecord& record);
+void on_confirm(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
 void on_reject(CoreState& s, const wire::ControlRecord& record);
 // The timer of a channel that is not open yet: the peer has not answered so far.
 void on_handshake_timer(CoreState& s, uint32_t channel);

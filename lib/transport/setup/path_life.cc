@@ -6,6 +6,7 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/setup/ways.h"
 #include "lib/transport/tp/paths.h"
 
 namespace ub::setup {
@@ -20,6 +21,7 @@ namespace {
 
 constexpr Duration kLongestPause = milliseconds(64);
 constexpr Duration kFirstPause = microseconds(100);  // where no round trip is known
+constexpr Duration kStrangerPause = seconds(10);     // where somebody else answers
 
 // How long to wait for an answer before the next PING.
 Duration pause_before_next(const Path& p) {
@@ -35,26 +37,11 @@ void ask(CoreState& s, const Channel& ch, Path& p) {
   if (p.asked != UINT8_MAX) ++p.asked;
 }
 
-// Is the path one between these hosts, and does it choose this channel's peer?
-bool concerns(const ExtraPath& extra, const Channel& ch) {
-  if (extra.peer != wire::IpAddress{}) return extra.peer == ch.remote_endpoint.ip;
-  return extra.local.ip == ch.local_endpoint.ip;
-}
-
-}  // namespace
-
-bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane) {
-  // DCQCN leaves the rates of paths so low after a path died that the others stand still, too.
-  const bool bears_several = s.config.congestion_control != cc::Control::kDcqcn;
-  return s.config.most_paths > 1 && bears_several && !link.lossless && !is_compact(lane);
-}
-
-namespace {
-
 // Is the path between these addresses one of the channel, or can it become one?
 bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote) {
   const Channel& ch = s.channels[channel];
   if (local == ch.local_endpoint && remote == ch.remote_endpoint) return true;
+  if (local.ip.is_v4() != ch.local_endpoint.ip.is_v4()) return false;
   if (!ch.takes_paths || (!ch.several_paths && !tp::begin_paths(s, channel, s.now))) return false;
   if (tp::find_path(s, ch, local, remote) != tp::kNoPath) return true;
   return tp::add_path(s, channel, s.now, local, remote) != tp::kNoPath;
@@ -65,11 +52,8 @@ bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, con
 void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   if (!ch.takes_paths) return;
-  for (const ExtraPath& extra : std::span(s.extra_paths, s.extra_path_count)) {
-    if (!concerns(extra, ch)) continue;
-    wire::Endpoint remote = ch.remote_endpoint;
-    if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
-    if (!takes_path(s, channel, extra.local, remote)) s.count(Counter::kTpPathRefused);
+  for (const Way& way : ways_to(s, s.peers[ch.peer].path, ch.lane).all()) {
+    if (!takes_path(s, channel, way.local, way.remote)) s.count(Counter::kTpPathRefused);
   }
   if (ch.several_paths) ask_paths(s, channel);
 }
@@ -113,7 +97,10 @@ bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const Con
   const bool knows_us = r.reason != RecordReason::kUnknownTpn && r.reason != RecordReason::kRestarted &&
                         r.sender_incarnation == ch.peer_incarnation;
   if (path == 0 && !knows_us) return false;
-  if (!knows_us) ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
+  if (!knows_us) {
+    ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
+    p.ask_at = s.now + kStrangerPause;
+  }
   if (r.reason == RecordReason::kNoResources) p.ask_at = Instant::never();  // and never again
   if (r.reason == RecordReason::kNone && knows_us) tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
   return true;

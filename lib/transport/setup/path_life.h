@@ -11,9 +11,7 @@
 
 namespace ub::setup {
 
-// Does this end take several paths on a channel over that link?
-bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane);
-// The channel opens: adds the paths that this end has for it.
+// The channel opens: adds the paths that this end has for it, the usual one among them.
 void open_paths(CoreState& s, uint32_t channel);
 // Sends the PINGs that are due. The channel is open and has several paths.
 void ask_paths(CoreState& s, uint32_t channel);

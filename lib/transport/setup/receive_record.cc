@@ -33,7 +33,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
     case RecordType::kRep:
       return on_reply(s, from, r);
     case RecordType::kConf:
-      return on_confirm(s, r);
+      return on_confirm(s, from, r);
     case RecordType::kRej:
       return on_reject(s, r);
     case RecordType::kClose:

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "lib/transport/setup/path_life.h"
+#include "lib/transport/setup/ways.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/wire/sack.h"
 
@@ -79,14 +79,17 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
   return flags;
 }
 
+uint32_t requests_of_round(const CoreState& s, const Channel& ch) {
+  return 2 * (static_cast<uint32_t>(std::countr_zero(s.links[ch.link].config.mtu / kMinMtu)) + 1);
+}
+
 uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
   const LinkConfig& link = s.links[ch.link].config;
   const uint32_t wanted = link.mtu;
   UB_DCHECK(std::has_single_bit(wanted) && wanted >= kMinMtu);
   // A lossless wire takes what it says, and has no path behind it. At others the peer's buffers may be smaller.
   if (ch.compact && link.lossless) return static_cast<uint16_t>(wanted);
-  uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
-  return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
+  return static_cast<uint16_t>(wanted >> (ch.setup_tries % requests_of_round(s, ch) / 2));
 }
 
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {

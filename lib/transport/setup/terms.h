@@ -29,6 +29,8 @@ bool same_service(const tp::Channel& ch, const wire::ControlRecord& record);
 // start over. A REQ is padded to its MTU, so one that is answered fits the path. REQs for CTP over a lossless wire
 // offer that of the link only.
 uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
+// How many REQs that takes.
+uint32_t requests_of_round(const CoreState& s, const tp::Channel& ch);
 // Writes our terms, or those that are agreed on, into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);
 

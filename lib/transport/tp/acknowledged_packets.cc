@@ -25,7 +25,9 @@ void note_received(State& s, uint32_t channel, Instant now, Psn base, const wire
   }
   const Psn highest = sack.max_rcv_psn;
   if (highest.distance(base) <= ch.outstanding() && highest.after(r.reach)) r.reach = highest;
-  if (news) heard_news(s, channel, now);
+  if (!news) return;
+  heard_news(s, channel, now);
+  activate(s, channel);  // what has arrived is no longer on its way, so the window may be open again
 }
 
 }  // namespace
@@ -53,7 +55,10 @@ Acknowledged on_sack(State& s, uint32_t channel, Instant now, const wire::RtpHea
   Acknowledged result = acknowledge_until(s, channel, now, rtp.psn + 1);
   if (ch.outstanding() == 0) return result;
   note_received(s, channel, now, rtp.psn, sack);
-  if (!ch.fast) return result;
+  if (!ch.fast) {
+    if (ch.several_paths) tell_acknowledged(s, channel, now, result.to, result.to);  // what arrived beyond the gap
+    return result;
+  }
   Psn first;
   result.lost = judge(s, ch, rtp.psn + sack.bit_count(), now, &first);
   if (result.lost != 0) lost_fast(s, channel, now, result.lost, first, ChannelCount::kAgainDistance);

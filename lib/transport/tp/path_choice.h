@@ -29,10 +29,13 @@ inline uint64_t expected_ns(const Path& p) {
   return std::max(least, uint64_t{p.gap_ns} * (p.in_flight + 1)) + least * p.in_flight / 8;
 }
 
-// What is known of the path is old: a packet will tell.
+// What is known of the path is old: a packet will tell. The more packets have told nothing, the longer that takes.
 inline bool is_forgotten(const Path& p, Instant now) {
   constexpr int64_t kRoundTrips = 16;
-  return p.in_flight == 0 && now - p.news_at > p.round_trip.smoothed * kRoundTrips;
+  constexpr uint32_t kMostDoublings = 6;
+  if (p.in_flight != 0) return false;
+  const uint32_t unanswered = std::min(p.newest - p.reach, kMostDoublings);
+  return now - p.news_at > p.round_trip.smoothed * (kRoundTrips << unanswered);
 }
 
 struct PathChoice {

@@ -46,8 +46,9 @@ void heed_paths(State& s, uint32_t channel, Instant now) {
   for (Path& p : paths_of(s, ch)) {
     if (!p.live) continue;
     p.room = room_on(p, fastest);
-    window += p.room;
-    paced &= !cc::may_leave(p.flow, now);
+    const bool may_leave = cc::may_leave(p.flow, now);
+    window += may_leave ? p.room : std::min(p.room, p.in_flight);
+    paced &= !may_leave;
     deadline = earlier(deadline, cc::deadline(p.flow, now));
   }
   const uint32_t window_before = ch.send_window;
@@ -235,6 +236,19 @@ void lose_all_of_path(State& s, Channel& ch, RecoveryBlock& r, uint8_t path, Ins
   }
 }
 
+// A packet of the path goes again although nothing says that it is lost: a probe asks with it. The path is silent if
+// what left later on others has arrived, and of itself nothing.
+void judge_probed(State& s, uint32_t channel, Instant now, const Departure& d) {
+  Channel& ch = s.channels[channel];
+  const Duration elsewhere = d.left.before(block_of(s, ch).latest_left);
+  const uint8_t path = d.path;
+  if (ch.go_back_n || elsewhere.ns <= 0 || !is_silent_path(path_at(s, ch, path), d, elsewhere, ch.rto)) return;
+  PathLosses losses{.fastest = {}, .first = ch.next_psn};
+  lose_all_of_path(s, ch, s.recovery[ch.recovery], path, now, losses);
+  suspect_path(s, channel, path, now);
+  if (losses.count != 0) lost_fast(s, channel, now, losses.count, losses.first, ChannelCount::kAgainTime);
+}
+
 }  // namespace
 
 // ---- life ------------------------------------------------------------------------------------------------------
@@ -363,9 +377,10 @@ void suspect_path(State& s, uint32_t channel, uint8_t path, Instant now) {
 void depart(State& s, uint32_t channel, Instant now, const TxMessage& m, Psn psn, std::span<std::byte> frame,
             bool again) {
   Channel& ch = s.channels[channel];
-  const uint8_t path = choose_path(s, ch, now, m, psn, again);
   Departure& d = departure_of(s, ch, psn);
   UB_DCHECK(again || d.path == kNoPath);
+  if (d.path != kNoPath && !d.lost) judge_probed(s, channel, now, d);
+  const uint8_t path = choose_path(s, ch, now, m, psn, again);
   end_departure(s, ch, d);
   // LeftAt cannot compare this time with one of minutes ago, and need not: nothing left meanwhile.
   if (ch.outstanding() == 0) block_of(s, ch).latest_left = LeftAt::of(now);

@@ -4,77 +4,12 @@
 // what is asked by PING, and which answers count.
 #include "lib/transport/setup/path_life.h"
 
+#include "lib/transport/setup/ways.h"
 #include "lib/transport/tp/paths.h"
-#include "tests/unit/setup/instance.h"
+#include "tests/unit/setup/paths.h"
 
 namespace ub::setup {
 namespace {
-
-constexpr LinkConfig kWire{.mtu = 4096};
-const wire::Endpoint kOtherHost{wire::IpAddress::from_v4(0x0A000009), wire::kUbUdpPort};
-
-CoreConfig several(uint32_t most_paths = 4) {
-  CoreConfig c = Instance::config();
-  c.most_paths = most_paths;
-  c.path_channels = 2;
-  return c;
-}
-
-// Its peer may have several paths, too.
-struct Paths : Instance {
-  explicit Paths(const CoreConfig& c = several(), const LinkConfig& wire = kWire) : Instance(wire, c) {}
-
-  // A further source port of ours.
-  static wire::Endpoint port(uint16_t n) {
-    return {wire::IpAddress::from_v4(0x0A000001), static_cast<uint16_t>(30000 + n)};
-  }
-  void add(const ExtraPath& path) { s->extra_paths[s->extra_path_count++] = path; }
-  void add_ports(uint16_t ports) {
-    for (uint16_t n = 1; n <= ports; ++n) add({{}, port(n), {}});
-  }
-  ControlRecord of(uint32_t channel, RecordType type) const {
-    ControlRecord r = reply_of_peer(channel, type);
-    r.several_paths = true;
-    return r;
-  }
-  // Our REQ is answered. What leaves then stays in the outbox.
-  uint32_t open() {
-    const uint32_t channel = connect();
-    sent();
-    on_record(*s, from, of(channel, RecordType::kRep));
-    EXPECT_TRUE(ch(channel).is_up());
-    return channel;
-  }
-  std::vector<OutRecord> pings() {
-    std::vector<OutRecord> all = sent();
-    std::erase_if(all, [](const OutRecord& out) { return out.record.type != RecordType::kPing; });
-    return all;
-  }
-  Arrival over(const wire::Endpoint& local, const wire::Endpoint& remote) const { return {from.link, local, remote}; }
-  Arrival over(const OutRecord& out) const { return over(out.local, out.remote); }
-  // The peer's PONG to this PING.
-  ControlRecord answer_to(const OutRecord& ping, RecordReason reason = RecordReason::kNone) const {
-    ControlRecord r = of(channel_of_tpn(*s, ping.record.sender_tpn), RecordType::kPong);
-    r.initial_psn = ping.record.initial_psn;
-    r.reason = reason;
-    return r;
-  }
-  void answer(const OutRecord& ping, RecordReason reason = RecordReason::kNone) {
-    on_record(*s, over(ping), answer_to(ping, reason));
-  }
-  tp::Path& path(uint32_t channel, uint32_t i) { return tp::path_at(*s, ch(channel), i); }
-  size_t paths(uint32_t channel) { return ch(channel).several_paths ? tp::paths_of(*s, ch(channel)).size() : 1; }
-  // The next PING of a channel whose timer fires as often as it wants.
-  OutRecord next_ping(uint32_t channel) {
-    for (int n = 0; n < 1000; ++n) {
-      timer(channel);
-      const std::vector<OutRecord> all = pings();
-      if (!all.empty()) return all[0];
-    }
-    ADD_FAILURE() << "it asks no more";
-    return {};
-  }
-};
 
 // With one further path, which lives.
 struct TwoPaths : Paths {
@@ -357,6 +292,7 @@ TEST(PathPong, of_somebody_else_makes_the_channel_ask_and_kills_nothing) {
     EXPECT_EQ(own.record.type, RecordType::kPing);
     EXPECT_FALSE(own.record.several_paths);
     EXPECT_EQ(own.local, i.from.local) << "on a path that lives";
+    EXPECT_EQ(i.path(channel, 1).ask_at, i.s->now + seconds(10));
     EXPECT_EQ(i.next_ping(channel).local, Paths::port(1)) << "the address may be the peer's one day";
   }
 }
@@ -485,6 +421,15 @@ TEST(PathPing, that_finds_no_room_is_answered_so) {
   EXPECT_EQ(i.on_ping(i.ping(), 4).at(0).record.reason, RecordReason::kNoResources);
   EXPECT_EQ(i.count(Counter::kTpPathRefused), 1u);
   EXPECT_EQ(i.paths(i.channel), 4u);
+}
+
+TEST(PathPing, by_another_version_of_ip_takes_no_block) {
+  Asked i;
+  Arrival other = i.over(i.from.local, Asked::port_of_peer());
+  other.local.ip.bytes = other.remote.ip.bytes = {0xfd};
+  on_record(*i.s, other, i.ping());
+  EXPECT_EQ(i.only().record.reason, RecordReason::kNoResources);
+  EXPECT_FALSE(i.ch(i.channel).several_paths);
 }
 
 TEST(PathPing, without_a_block_is_answered_so) {

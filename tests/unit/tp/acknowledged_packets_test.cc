@@ -329,6 +329,22 @@ TEST(Window, a_channel_that_may_go_on_has_its_turn) {
   EXPECT_EQ(s.s->active.back(), s.channel);
 }
 
+// The window counts what is on its way: what has arrived beyond a gap makes room for as many.
+TEST(Window, a_channel_that_may_go_on_because_of_what_arrived_beyond_a_gap_has_its_turn) {
+  Sender s(100);
+  s.send(4);
+  s.ch().send_window = 4;
+  s.ch().tolerance.begin(ReorderTolerance::kLeastPackets);
+  ASSERT_FALSE(window_open(*s.s, s.ch()));
+  s.sack(99, {101});
+  ASSERT_EQ(s.acknowledged.lost, 0u);
+  ASSERT_TRUE(window_open(*s.s, s.ch()));
+  EXPECT_TRUE(s.ch().on_active_list);
+  take_active(*s.s);
+  s.sack(99, {101});
+  EXPECT_FALSE(s.ch().on_active_list) << "no news";
+}
+
 // ---- time ------------------------------------------------------------------------------------------------------
 
 // Any acknowledgement that fits shows that the peer lives, be it nothing new: it may have no room yet.

@@ -113,6 +113,21 @@ TEST(ForgottenPath, gets_one_packet_although_it_was_slow) {
   EXPECT_EQ(choose({path(), slow}), 0);
 }
 
+// Else a path that is broken would be tried with each packet that finds it empty.
+TEST(ForgottenPath, is_tried_half_as_often_for_each_packet_of_which_nothing_was_heard) {
+  Path p = path();
+  p.newest = 10;
+  for (const uint32_t unanswered : {0u, 1u, 2u, 5u}) {
+    p.reach = p.newest - unanswered;
+    p.news_at = kNow - kRoundTrip * (16 << unanswered);
+    EXPECT_FALSE(is_forgotten(p, kNow)) << unanswered;
+    EXPECT_TRUE(is_forgotten(p, kNow + nanoseconds(1))) << unanswered;
+  }
+  p.reach = 0;
+  p.news_at = kNow - kRoundTrip * (16 << 6) - nanoseconds(1);
+  EXPECT_TRUE(is_forgotten(p, kNow)) << "but it is";
+}
+
 TEST(ForgottenPath, that_has_no_room_gets_none) {
   Path paced = path();
   paced.news_at = kNow - seconds(1);

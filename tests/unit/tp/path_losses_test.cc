@@ -47,6 +47,18 @@ TEST(PathArrival, beyond_a_gap_tells_as_well) {
   EXPECT_EQ(s.in_flight(), (Counts{0, 0})) << "once only";
 }
 
+TEST(PathArrival, beyond_a_gap_tells_as_well_where_gaps_are_left_to_the_timeout) {
+  SeveralPaths s(2);
+  s.ch().fast = false;
+  s.send_on(0);
+  s.send_on(1, 2);
+  s.pass(kRoundTrip + kTick * 80);
+  s.sack(99, {102});
+  EXPECT_EQ(s.path(1).round_trip.smoothed, kRoundTrip + kTick * 10);
+  EXPECT_EQ(s.path(1).arrived, 0u);
+  EXPECT_EQ(s.acknowledged.lost, 0u);
+}
+
 TEST(PathArrival, of_several_packets_is_one_round_trip_that_of_the_newest) {
   SeveralPaths s(2);
   s.send_on(1);
@@ -407,6 +419,69 @@ TEST(SilentPath, may_be_one_of_several) {
   EXPECT_FALSE(s.path(1).live || s.path(2).live);
   EXPECT_EQ(s.acknowledged.lost, 6u);
   EXPECT_EQ(s.count(Counter::kTpPathDead), 2u);
+}
+
+// Fewer packets than tell of a loss leave behind each packet of the path, and a probe sends each of them again. The
+// path must not go on for ever, a pause for each of its packets.
+TEST(SilentPath, is_one_of_which_nothing_but_probes_recovers_packets) {
+  SeveralPaths s(3);
+  for (uint32_t n = 0; n < 3; ++n) {
+    EXPECT_TRUE(s.path(1).live) << n;
+    const uint32_t psn = 100 + 2 * n;
+    s.send_on(1);
+    s.pass(kTick);
+    s.send_on(0);
+    s.pass(kRoundTrip);
+    s.sack(psn - 1, {psn + 1});
+    ASSERT_EQ(s.acknowledged.lost, 0u);
+    ASSERT_TRUE(queue_resend(s.recovery(), Psn(psn)));
+    ASSERT_EQ(s.resend(), Psns{psn});
+    s.pass(kRoundTrip);
+    s.ack(psn + 1);
+  }
+  EXPECT_FALSE(s.path(1).live);
+}
+
+// The rest of a burst goes again with the first packet of it that a probe sends, and not two packets for each probe.
+TEST(SilentPath, loses_the_rest_of_a_burst_with_what_a_probe_sends_again) {
+  SeveralPaths s(2);
+  s.send_on(1, 5);
+  s.pass(kTick);
+  s.send_on(0);
+  s.pass(kRoundTrip);
+  s.sack(99, {105});
+  ASSERT_EQ(s.acknowledged.lost, 0u);
+  ASSERT_TRUE(queue_resend(s.recovery(), Psn(100)));
+  EXPECT_EQ(s.resend(), psns(100, 5));
+  EXPECT_FALSE(s.path(1).live);
+  EXPECT_EQ(s.path(1).lost, 5u);
+  EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 4u) << "the first one is the probe's";
+  EXPECT_EQ(s.in_flight(), (Counts{5, 0}));
+  s.ack(105);
+  EXPECT_EQ(s.in_flight(), (Counts{0, 0}));
+}
+
+// A probe asks where answers are late everywhere, too.
+TEST(SilentPath, is_none_if_a_probe_asks_before_anything_that_left_later_has_arrived) {
+  SeveralPaths s(2);
+  s.send_on(1, 5);
+  s.send_on(0);
+  recovery_block(*s.s, s.ch());
+  ASSERT_TRUE(queue_resend(s.recovery(), Psn(100)));
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_TRUE(s.path(1).live);
+}
+
+TEST(SilentPath, is_none_if_one_of_two_packets_goes_again) {
+  SeveralPaths s(2);
+  s.send_on(1, 2);
+  s.pass(kTick);
+  s.send_on(0);
+  s.pass(kRoundTrip);
+  s.sack(99, {102});
+  ASSERT_TRUE(queue_resend(s.recovery(), Psn(100)));
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_TRUE(s.path(1).live);
 }
 
 // ---- living again ----------------------------------------------------------------------------------------------

@@ -384,6 +384,23 @@ TEST(PathWindows, of_a_slow_path_count_as_far_as_its_packets_come_in_time) {
   EXPECT_EQ(s.ch().send_window, 14u);
 }
 
+// What has room by its window may still not leave there: a packet would push its next departure ever further away.
+TEST(PathRates, leave_no_room_but_for_what_is_in_flight) {
+  SeveralPaths s(2);
+  s.limit(0, 10);
+  s.limit(1, 2);
+  s.send_on(0, 3);
+  s.send_on(1, 2);
+  ASSERT_EQ(s.in_flight(), (Counts{3, 2}));
+  s.path(0).flow.next_packet = s.now + microseconds(5);
+  look_at_paths(*s.s, s.channel, s.now);
+  EXPECT_FALSE(s.ch().paced);
+  EXPECT_EQ(s.ch().send_window, 5u);
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
+  s.limit(0, 2);
+  EXPECT_EQ(s.ch().send_window, 4u) << "what is beyond the window counts as it does without a rate";
+}
+
 TEST(PathRates, hold_the_channel_back_when_all_do) {
   SeveralPaths s(2);
   s.path(0).flow.next_packet = s.now + microseconds(5);

@@ -36,7 +36,7 @@ TEST(Pause, a_single_packet_that_is_lost_after_it_counts_and_has_its_turn) {
   Lossy s(100, ReorderTolerance::kLeastPackets);
   s.send_one_by_one(2);
   s.sack(99, {101});
-  EXPECT_FALSE(s.ch().on_active_list);
+  ASSERT_EQ(take_active(*s.s), s.channel);
   s.timer();
   EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 1u);
   EXPECT_TRUE(s.ch().on_active_list);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// By which of several pairs of addresses a peer is found, and a channel is set up.
+#include "lib/transport/setup/ways.h"
+
+#include <set>
+#include <utility>
+
+#include "lib/transport/setup/finding.h"
+#include "tests/unit/setup/paths.h"
+
+namespace ub::setup {
+namespace {
+
+using Ports = std::vector<uint16_t>;
+
+// The REQs of a channel whose peer does not answer, `rounds` of them: their source ports.
+Ports ports_of_requests(Paths& i, int rounds) {
+  Ports ports;
+  const uint32_t channel = i.connect();
+  for (int n = 0; n < rounds; ++n, i.timer(channel)) {
+    for (const OutRecord& out : i.sent()) {
+      if (out.record.type == RecordType::kReq) ports.push_back(out.local.port);
+    }
+  }
+  return ports;
+}
+
+TEST(Ways, asks_on_all_of_them_in_turn) {
+  Paths i;
+  const uint16_t usual = i.from.local.port;
+  i.add_ports(2);
+  EXPECT_EQ(ports_of_requests(i, 4), (Ports{usual, 30001, 30002, usual}));
+}
+
+TEST(Ways, asks_on_the_usual_one_where_the_channel_may_have_one_only) {
+  Paths i(several(1));
+  const uint16_t usual = i.from.local.port;
+  i.add_ports(2);
+  EXPECT_EQ(ports_of_requests(i, 3), (Ports{usual, usual, usual}));
+}
+
+TEST(Ways, offers_each_mtu_on_each_of_them_sooner_or_later) {
+  CoreConfig patient = several();
+  patient.channel_timeout = seconds(1000);
+  for (const uint16_t further : {1, 2, 5}) {  // six ways are as many as the REQs of a round
+    Paths i(patient);
+    i.add_ports(further);
+    std::set<std::pair<uint16_t, uint16_t>> offers;
+    const uint32_t channel = i.connect();
+    for (int n = 0; n < 6 * 6; ++n, i.timer(channel)) {
+      for (const OutRecord& out : i.sent()) offers.emplace(out.local.port, out.record.mtu);
+    }
+    EXPECT_EQ(offers.size(), 3u * (1 + further)) << further;
+  }
+}
+
+TEST(Ways, takes_the_one_that_the_answer_comes_by_and_asks_about_the_others) {
+  Paths i;
+  i.add_ports(1);
+  const uint32_t channel = i.connect();
+  i.sent();
+  i.timer(channel);
+  EXPECT_EQ(i.only().local, Paths::port(1));
+  on_record(*i.s, i.over(Paths::port(1), i.from.remote), i.of(channel, RecordType::kRep));
+  ASSERT_TRUE(i.ch(channel).is_up());
+  EXPECT_EQ(i.path(channel, 0).local, Paths::port(1));
+  const std::vector<OutRecord> pings = i.pings();
+  ASSERT_EQ(pings.size(), 1u);
+  EXPECT_EQ(pings[0].local, i.from.local);
+  i.answer(pings[0]);
+  EXPECT_TRUE(i.path(channel, 1).live);
+}
+
+TEST(Ways, takes_a_late_answer_by_the_one_before) {
+  Paths i;
+  i.add_ports(1);
+  const uint32_t channel = i.connect();
+  i.timer(channel);
+  i.sent();
+  on_record(*i.s, i.from, i.of(channel, RecordType::kRep));
+  ASSERT_TRUE(i.ch(channel).is_up());
+  EXPECT_EQ(i.path(channel, 0).local, i.from.local);
+}
+
+TEST(Ways, drops_an_answer_from_an_address_of_no_path) {
+  Paths i;
+  i.add_ports(1);
+  const uint32_t channel = i.connect();
+  Arrival other = i.from;
+  other.remote.ip = wire::IpAddress::from_v4(0x0A000009);
+  on_record(*i.s, other, i.of(channel, RecordType::kRep));
+  EXPECT_FALSE(i.ch(channel).is_up());
+  EXPECT_EQ(i.count(Counter::kRxDropRecordPeer), 1u);
+}
+
+// The answers on the first path may be lost, so the one that is asked answers where it is asked.
+TEST(Ways, answers_a_request_that_comes_again_by_another_on_that) {
+  Paths i;
+  ControlRecord request = i.request_of_peer();
+  request.several_paths = true;
+  const uint32_t channel = i.half_open(request);
+  const wire::Endpoint other{wire::IpAddress::from_v4(0x0A000102), 4792};
+  on_record(*i.s, i.over(i.from.local, other), request);
+  EXPECT_EQ(i.only().remote, other);
+  EXPECT_EQ(i.ch(channel).remote_endpoint, other);
+  // But the peer has got the first answer, and confirms that.
+  ControlRecord confirm = i.of(channel, RecordType::kConf);
+  on_record(*i.s, i.from, confirm);
+  ASSERT_TRUE(i.ch(channel).is_up());
+  EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
+}
+
+// ---- finding ---------------------------------------------------------------------------------------------------
+
+TEST(Ways, are_asked_in_turn_for_an_id) {
+  Paths i;
+  i.add_ports(1);
+  FindConfig what;
+  what.local_eid = i.s->config.self.eid;
+  what.eid = i.peer_id.eid;
+  what.id = 4711;
+  what.path = {1, i.from.local, i.from.remote};
+  uint32_t uasid = 0;
+  Ports ports;
+  OutRecord last;
+  for (int n = 0; n < 3; ++n, i.s->now += milliseconds(100)) {
+    ASSERT_EQ(find(*i.s, what, &uasid), Status::kBusy);
+    last = i.only();
+    ports.push_back(last.local.port);
+  }
+  EXPECT_EQ(ports, (Ports{i.from.local.port, 30001, i.from.local.port}));
+  ControlRecord found;
+  found.type = RecordType::kFound;
+  found.attempt = last.record.attempt;
+  found.object = what.id;
+  found.upi = i.s->config.upi;
+  found.sender_eid = i.peer_id.eid;
+  found.wanted_eid = what.local_eid;
+  found.sender_uasid = 77;
+  on_record(*i.s, i.over(Paths::port(1), i.from.remote), found);
+  EXPECT_EQ(find(*i.s, what, &uasid), Status::kOk);
+  EXPECT_EQ(uasid, 77u);
+}
+
+}  // namespace
+}  // namespace ub::setup
