@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/transport/wire/congestion_header.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::cc {
@@ -417,6 +418,48 @@ TEST(Caqm, goes_by_the_constants_that_it_is_given) {
   EXPECT_TRUE(w.slow_start);
   w.avoid(10);
   EXPECT_EQ(w.sends(101), 10);
+}
+
+// ---- hints (CCI) -------------------------------------------------------------------------------------------------
+
+constexpr Path kHints{.most_packets = kMost, .packet_bytes = kPacket, .has_hints = true};
+constexpr uint32_t kUnit = wire::kCaqmHintUnitBytes;
+
+TEST(CaqmHints, in_slow_start_each_packet_asks_for_as_much_as_was_sent) {
+  Window w(kHints);
+  EXPECT_EQ(w.hint, kPacket / kUnit);
+  w.send();
+  EXPECT_EQ(w.hint, kPacket / kUnit);
+  w.send(kUnit);
+  EXPECT_LE(w.hint, 2) << "with what the last hint left over";
+  EXPECT_GE(w.hint, 1);
+}
+
+TEST(CaqmHints, otherwise_each_packet_asks_for_its_part_of_half_a_packet_in_each_window) {
+  Window w(kHints);
+  w.avoid(10);
+  uint32_t asked = 0;
+  for (int i = 0; i < 1000; ++i) {
+    w.send();
+    asked += w.hint * kUnit;
+    EXPECT_LE(w.hint, 2);
+    EXPECT_EQ(w.v.ecn == wire::kEcnEct1, w.hint != 0);
+  }
+  EXPECT_NEAR(asked, 1000.0 / 10 / 2 * kPacket, kPacket);
+}
+
+TEST(CaqmHints, asks_only_while_half_of_the_window_is_used) {
+  Window w(kHints);
+  w.send_with(1);
+  EXPECT_EQ(w.hint, 0);
+  EXPECT_EQ(w.v.ecn, wire::kEcnEct0);
+}
+
+TEST(CaqmHints, have_eight_bits) {
+  Window w({.most_packets = kMost, .packet_bytes = 9000, .has_hints = true});
+  EXPECT_EQ(w.hint, UINT8_MAX);
+  w.send(9000);
+  EXPECT_EQ(w.hint, UINT8_MAX);
 }
 
 }  // namespace

@@ -144,5 +144,37 @@ TEST(Heard, is_what_the_sender_reads) {
   EXPECT_TRUE(f.may_increase);
 }
 
+// ---- the whole indicator (CCI) -----------------------------------------------------------------------------------
+
+TEST(HeardCci, grants_add_up_by_their_hints) {
+  Heard h;
+  h.told({.enable = true, .increase = true, .hint = 130});
+  h.told({.enable = true, .increase = true, .hint = 7});
+  h.told({.enable = true, .hint = 99});  // refused: what its hint says is nothing
+  EXPECT_EQ(h.caqm(), caqm(0, true, 0, 137));
+}
+
+TEST(HeardCci, a_mark_is_no_grant) {
+  Heard h;
+  h.told({.enable = true, .congested = true, .increase = true, .hint = 130});
+  h.told({.enable = true, .congested = true});
+  EXPECT_EQ(h.caqm(), caqm(0, false, 2, 0));
+}
+
+TEST(HeardCci, tells_that_congestion_was_at_the_last_hop_until_it_is_said) {
+  Heard h;
+  h.told({.loc = true, .enable = true, .congested = true});
+  h.told({.enable = true, .congested = true});
+  EXPECT_TRUE(h.caqm().loc);
+  h.caqm_said();
+  EXPECT_FALSE(h.caqm().loc);
+}
+
+TEST(HeardCci, hints_end_where_the_report_does) {
+  Heard h;
+  for (int i = 0; i < 1000; ++i) h.told({.enable = true, .increase = true, .hint = 255});
+  EXPECT_EQ(h.caqm().hint, UINT16_MAX);
+}
+
 }  // namespace
 }  // namespace ub::cc

@@ -493,7 +493,7 @@ TEST_F(CompactHostile, each_bad_header_is_a_named_drop) {
   expect_drop(changed([](Bytes& f) { f.resize(wire::CompactTemplate::kSize + 3); }), Counter::kRxDropTooShort);
   expect_drop(changed([](Bytes& f) { f[kLph + 1] = std::byte{8}; }), Counter::kRxDropBadLinkType);
   expect_drop(changed([](Bytes& f) { f[kLph + 1] = std::byte{9}; }), Counter::kRxDropNoBypass);  // a load or store
-  expect_drop(changed([](Bytes& f) { f[kNth + 9] = std::byte{2}; }), Counter::kRxDropBadNlp);
+  expect_drop(changed([](Bytes& f) { f[kNth + 9] = std::byte{3}; }), Counter::kRxDropBadNlp);
   expect_drop(changed([](Bytes& f) { f[kNth + 5] ^= std::byte{1}; }), Counter::kRxDropUnknownTpn);
   expect_drop(changed([](Bytes& f) { f[kNth + 2] ^= std::byte{1}; }), Counter::kRxDropWrongPeer);
   expect_drop(changed([](Bytes& f) { f[kCtph] |= std::byte{0x40}; }), Counter::kRxDropBadTpOpcode);

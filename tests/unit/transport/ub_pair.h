@@ -23,6 +23,7 @@ struct UbOptions {
   uint32_t mtu_of_b = 0;        // of its link; 0: as the first one's
   bool compact_at_b = true;     // false: it makes no channels of CTP
   bool rol_at_b = true;         // false: it makes no channels of ROL
+  bool cna_at_b = true;         // false: its channels of RTP are of UBoE
 
   /// One lane, and numbers that are easy to read.
   static CoreConfig quiet_config() {
@@ -158,6 +159,7 @@ class UbNode : public CoreNode {
     CoreConfig c = o.core;
     if (address == 2) c.compact &= o.compact_at_b;
     if (address == 2) c.rol &= o.rol_at_b;
+    if (address == 2) c.rtp_over_cna &= o.cna_at_b;
     c.seed = c.incarnation = address;
     c.self.uasid = address;
     c.self.eid.bytes[15] = address;
