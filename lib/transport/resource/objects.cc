@@ -156,7 +156,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   uint32_t jfr = 0;
   if (config.kind == ObjectKind::kJetty && jfr_of(s, config.jfr, &jfr) == nullptr) return Status::kInvalid;
   if (qc.slots == nullptr || qc.indices == nullptr || qc.work == nullptr || !valid_ring(qc.slot_count) ||
-      qc.depth == 0 || qc.depth > kMaxSendDepth || !valid_jfc(s, qc.jfc) ||
+      qc.depth == 0 || qc.depth > kMaxSendDepth || qc.priority > kMostPriority || !valid_jfc(s, qc.jfc) ||
       (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
@@ -202,6 +202,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.rnr_retry = qc.rnr_retry;
   q.state = QueueState::kReady;
   q.in_use = true;
+  q.priority = qc.priority;
   q.suspends = qc.suspends;
   q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;

@@ -99,7 +99,9 @@ struct Jetty {
   uint32_t group;  // 0: none
   ObjectKind kind;
   Mode mode;
-  uint16_t pad;
+  // How often more urgent queues have passed its send queue in line, and the low bits of the TASSN that was next then
+  // (ta/turns_by_priority.h).
+  uint8_t passes, passed_before;
 };
 static_assert(sizeof(Jetty) <= 48, "the full Jetty record of the OpenURMA paper");
 
@@ -147,7 +149,7 @@ struct alignas(64) SendQueue : SendRing {
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use : 1;
-  bool unreliable : 1;         // UM: each request is a datagram, complete when it is sent
+  bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
   bool retry_next : 1;         // the next message that takes a receive carries BTAH.Retry
   bool pinned : 1;             // all its messages stay on one lane
   bool pinned_bulk : 1;        // the queue is pinned and has moved to the bulk lane
@@ -158,7 +160,8 @@ struct alignas(64) SendQueue : SendRing {
   bool compact : 1;            // CTP may carry its requests that fit
   // One of its messages that take a receive was too long for CTP: RTP carries all of them. ROL: it has left CTP.
   bool long_messages : 1;
-  bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
+  bool unreliable : 1;         // UM: each request is a datagram, complete when it is sent
+  uint8_t priority : 4;        // larger: more urgent (ta/turns_by_priority.h)
   uint8_t receive_lane;        // the lane of the unanswered messages that take a receive (LaneKind)
   bool held_back;              // it has something to start and must wait for answers
   uint8_t silent;              // requests sent of which no answer on its way will tell (ta/silent_requests.h)
