@@ -71,25 +71,34 @@ class LongWriter final : public Writer {
 
 class ShortWriter final : public Writer {
  public:
-  ShortWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to, uint32_t bytes = kShortBytes)
-      : Writer(its_fabric, host, to, bytes) {
+  ShortWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to, uint32_t bytes = kShortBytes,
+              uint32_t most_under_way = 1)
+      : Writer(its_fabric, host, to, bytes), most_under_way_(most_under_way) {
     come();  // the first one makes the channel
   }
 
   void come() {
     waiting_.push_back(fabric.now());
-    if (waiting_.size() == 1) write(waiting_.front());
+    write_waiting();
   }
   const std::vector<double>& took() const { return took_; }  // ns
 
  private:
+  void write_waiting() {
+    for (; !waiting_.empty() && under_way_ != most_under_way_; ++under_way_) {
+      write(waiting_.front());
+      waiting_.pop_front();
+    }
+  }
   void done(Instant since) override {
     took_.push_back(static_cast<double>((fabric.now() - since).ns));
-    waiting_.pop_front();
-    if (!waiting_.empty()) write(waiting_.front());
+    --under_way_;
+    write_waiting();
   }
 
-  std::deque<Instant> waiting_;  // the first one is under way
+  const uint32_t most_under_way_;
+  uint32_t under_way_ = 0;
+  std::deque<Instant> waiting_;
   std::vector<double> took_;
 };
 
@@ -333,7 +342,7 @@ class SmallBesideBulk {
         fabric_(spec.seed),
         sender_(add_host(algorithm, kHostRate)),
         receiver_(add_host(algorithm, spec.hop_rate), kLongBytes),
-        small_(fabric_, sender_, receiver_, kSmallBytes) {
+        small_(fabric_, sender_, receiver_, kSmallBytes, kWriterDepth) {
     if (spec.flood) flood_ = std::make_unique<LongWriter>(fabric_, sender_, receiver_);
     fabric_.run_until(fabric_.now() + kSettle);
   }
@@ -362,7 +371,7 @@ class SmallBesideBulk {
 
  private:
   static constexpr Duration kSettle = milliseconds(5);
-  static constexpr double kMeanGap = 40'000;  // ns
+  static constexpr double kMeanGap = 100'000;  // ns
 
   VirtualHost& add_host(const Algorithm& algorithm, uint64_t hop_rate) {
     QueueSpec queue = queue_for(algorithm, hop_rate);

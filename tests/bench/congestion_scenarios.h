@@ -98,7 +98,7 @@ ShortResult run_short(const Algorithm& algorithm, const ShortSpec& spec);
 // ---- small ones beside bulk -----------------------------------------------------------------------------------------
 
 /// A host of 25 Gb/s writes 64 KiB again and again to another one, behind a queue of 10 Gb/s. Two programs on these
-/// hosts share the way: the other one writes 1 KiB at random times, the next when the one before is answered.
+/// hosts share the way: the other one writes 1 KiB at random times, every 100 us on average.
 struct SmallSpec {
   bool flood = true;     ///< else the small ones are alone
   bool by_class = true;  ///< the hop serves small messages before bulk ones; else they share a queue
