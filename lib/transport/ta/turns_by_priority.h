@@ -21,7 +21,7 @@ inline bool outranks_last(const CoreState& s, const IndexList& line, const SendQ
   return !line.empty() && s.queues[line.back()].priority < q.priority;
 }
 
-// Does a queue that stands in line let this one pass? Its next TASSN tells whether it has had a turn since it was passed
+// Does a queue that stands in line let this one pass? Its next TASSN tells whether it had a turn since it was passed
 // last.
 inline bool lets_pass(CoreState& s, const SendQueue& standing, const SendQueue& q) {
   Jetty& j = s.jettys[standing.jetty];
