@@ -44,7 +44,7 @@ HeldAgain held_again(const CoreState& s, const Channel& ch) {
 }
 
 bool passed_in_line(const CoreState& s, const Channel& ch) {
-  if (!ch.ranked || ch.queues.empty()) return false;
+  if (!ch.mixed_line || ch.queues.empty()) return false;
   uint32_t queue = ch.queues.front<&SendQueue::in_line>(s.queues);
   while (queue != 0 && s.jettys[s.queues[queue].jetty].passes == 0)
     queue = ch.queues.behind<&SendQueue::in_line>(s.queues, queue);

@@ -180,6 +180,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   j.recv_jfc = jfr == 0 ? 0 : (config.recv_jfc != 0 ? config.recv_jfc : s.jfrs[jfr].jfc);
   j.kind = config.kind;
   j.mode = config.mode;
+  j.priority = qc.priority & kMostPriority;
 
   SendQueue& q = s.queues[queue];
   auto generation = static_cast<uint8_t>(q.generation + 1);
@@ -202,10 +203,10 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.rnr_retry = qc.rnr_retry;
   q.state = QueueState::kReady;
   q.in_use = true;
-  q.priority = qc.priority;
   q.suspends = qc.suspends;
   q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;
+  q.takes_other_turns = q.unreliable || qc.priority != 0;
   q.pinned = config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
   q.compact = q.rol || (config.mode == Mode::kRm && !config.lower_layer_order);

@@ -429,19 +429,23 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   }
 }
 
+// next_goes_along() on a channel of CTP, and where queues have priorities.
+[[gnu::noinline]] bool stays_in_line(const CoreState& s, const SendQueue& q, const Wqe& next, const tp::Channel& ch) {
+  if (outranks_last(s, ch.queues, q)) return false;
+  return !ch.compact || fits_compact(s, q, next);
+}
+
 // Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
   if (q.next_slot == q.produced || has_earlier(q)) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
   const uint32_t small = s.config.lane_bulk_bytes;
   if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
-  if (!ch.compact && !ch.ranked) return true;
-  if (outranks_last(s, ch.queues, q)) return false;
-  return !ch.compact || fits_compact(s, q, next);
+  return !ch.mixed_line || stays_in_line(s, q, next, ch);
 }
 
 // schedule_queue() for a queue of RM or RC; it goes to the end of the line.
-void schedule_requests(CoreState& s, uint32_t queue) {
+[[gnu::always_inline]] inline void schedule_requests(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   // What may be sent now, of what waits or was refused, may need another channel than the one that the queue stands at.
   if (has_earlier(q)) leave_list(s, queue);
@@ -460,7 +464,7 @@ void schedule_requests(CoreState& s, uint32_t queue) {
 
 void schedule_queue(CoreState& s, uint32_t queue) {
   const SendQueue& q = s.queues[queue];
-  if (q.unreliable || q.priority != 0) [[unlikely]] {
+  if (q.takes_other_turns) [[unlikely]] {
     return q.unreliable ? schedule_datagrams(s, queue) : schedule_urgent(s, queue);
   }
   schedule_requests(s, queue);

@@ -16,9 +16,11 @@ namespace ub::ta {
 // have longer to wait anyway.
 constexpr uint32_t kMostLookedAt = 16;
 
+inline uint8_t priority_of(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].priority; }
+
 // Is it more urgent than the last queue in line?
 inline bool outranks_last(const CoreState& s, const IndexList& line, const SendQueue& q) {
-  return !line.empty() && s.queues[line.back()].priority < q.priority;
+  return !line.empty() && priority_of(s, s.queues[line.back()]) < priority_of(s, q);
 }
 
 // Does a queue that stands in line let this one pass? Its next TASSN tells whether it had a turn since it was passed
@@ -29,7 +31,7 @@ inline bool lets_pass(CoreState& s, const SendQueue& standing, const SendQueue& 
   const auto next = static_cast<uint8_t>((newest.first_tassn + newest.cut).value());
   if (j.passed_before != next) j.passes = 0;
   j.passed_before = next;
-  return standing.priority + j.passes < q.priority;
+  return j.priority + j.passes < priority_of(s, q);
 }
 
 // The queue in front of which this one may stand; 0: none. It is behind all that do not let it pass.
@@ -50,7 +52,7 @@ inline uint32_t place_by_priority(CoreState& s, const IndexList& line, const Sen
 inline void move_up(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[q.waits_for];
-  ch.ranked = true;
+  ch.mixed_line = true;
   ch.queues.remove<&SendQueue::in_line>(s.queues, queue);
   const uint32_t place = place_by_priority(s, ch.queues, q);
   if (place == 0) return ch.queues.push_back<&SendQueue::in_line>(s.queues, queue);

@@ -168,12 +168,12 @@ TEST(Priority, only_the_first_in_line_are_looked_at) {
   EXPECT_EQ(turns.back(), kMostLookedAt + 1) << "who came last";
 }
 
-TEST(Priority, a_channel_without_any_has_no_ranks) {
+TEST(Priority, a_channel_without_any_asks_nothing) {
   Crowd c({0, 1});
   c.post_to(0);
-  EXPECT_FALSE(c.ch().ranked);
+  EXPECT_FALSE(c.ch().mixed_line);
   c.post_to(1);
-  EXPECT_TRUE(c.ch().ranked);
+  EXPECT_TRUE(c.ch().mixed_line);
 }
 
 TEST(Priority, a_larger_one_than_the_largest_is_refused) {
