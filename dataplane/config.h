@@ -90,7 +90,7 @@ struct DaemonConfig {
   uint32_t app_peers = 1024;
   // Bytes shared with the daemon; default 4 GiB. Taken as they are touched.
   uint64_t app_memory = 4ULL << 30;
-  // Bytes per second, each request with 256 more; default 0: no limit.
+  // Bytes per second, each segment of a request with 256 more; default 0: no limit.
   uint64_t app_rate = 0;
   // Faults of its NIC: port down, stop (docs/fault-injection.md). Default empty: none.
   std::string inject;
@@ -122,8 +122,11 @@ struct PortConfig {
   uint64_t udp_sndbuf = 4ULL << 20;
   // Wished receive buffer of each UDP socket, bytes; default 4 MiB. Costs kernel memory while used.
   uint64_t udp_rcvbuf = 4ULL << 20;
-  // DSCP of packets on IP ports, 0..63; default 0. Free.
+  // DSCP of packets, 0..63; default 0. Free.
   uint32_t dscp = 0;
+  // DSCP of what channels for bulk messages send, 0..63, or 64: that of dscp. Default 64. Over UDP, another one costs a
+  // control message for each packet.
+  uint32_t bulk_dscp = 64;
   // ICRC on the shared-memory wire too; default off. Costs a pass over every payload byte on both sides.
   bool icrc_shm = false;
 };

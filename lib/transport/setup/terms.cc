@@ -142,7 +142,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
     ch.compact_headers = {ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn};
     return;
   }
-  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, s.config.dscp_of(is_bulk(ch.lane)));
   ch.takes_paths = r.several_paths && offers_paths(s, s.links[ch.link].config, ch.lane);
   tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
 }

@@ -57,6 +57,9 @@ struct alignas(64) ChannelHot {
   bool takes_paths : 1;    // agreed: it may have several paths
   bool several_paths : 1;  // it has (paths.h)
   bool feeds_back : 1;     // agreed: our acknowledgements report what the network said (cc/heard.h)
+  // It is of CTP, or queues with a priority have stood in its line (ta/turns_by_priority.h): a queue that has had its
+  // turn may have to leave the line.
+  bool mixed_line : 1;
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;

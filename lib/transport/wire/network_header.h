@@ -76,6 +76,7 @@ struct NetTemplate {
   uint32_t checksum_partial = 0;  ///< one's complement sum of the constant IPv4 header words
 
   bool v6() const { return size == kMaxSize; }
+  uint8_t dscp() const;
 
   /// IPv4 if both addresses are, else IPv6. TTL or hop limit 64, IPv4 ID 0, DF.
   void init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src, const Endpoint& dst,
