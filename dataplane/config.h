@@ -90,7 +90,7 @@ struct DaemonConfig {
   uint32_t app_peers = 1024;
   // Bytes shared with the daemon; default 4 GiB. Taken as they are touched.
   uint64_t app_memory = 4ULL << 30;
-  // Bytes per second, each request with 256 more; default 0: no limit.
+  // Bytes per second, each segment of a request with 256 more; default 0: no limit.
   uint64_t app_rate = 0;
   // Faults of its NIC: port down, stop (docs/fault-injection.md). Default empty: none.
   std::string inject;
@@ -122,8 +122,11 @@ struct PortConfig {
   uint64_t udp_sndbuf = 4ULL << 20;
   // Wished receive buffer of each UDP socket, bytes; default 4 MiB. Costs kernel memory while used.
   uint64_t udp_rcvbuf = 4ULL << 20;
-  // DSCP of packets on IP ports, 0..63; default 0. Free.
+  // DSCP of packets, 0..63; default 0. Free.
   uint32_t dscp = 0;
+  // DSCP of what channels for bulk messages send, 0..63, or 64: that of dscp. Default 64. Over UDP, another one costs a
+  // control message for each packet.
+  uint32_t bulk_dscp = 64;
   // ICRC on the shared-memory wire too; default off. Costs a pass over every payload byte on both sides.
   bool icrc_shm = false;
 };
@@ -194,8 +197,8 @@ struct TransportConfig {
   // Each request of ROL by CTP is answered; default on. Switching it off saves the answers to most short WRITEs without
   // a completion, whose failures show later.
   bool compact_answers = true;
-  // Channels of RTP go over UB's own network header between processes of one host and over memif; default off. C-AQM then
-  // has its whole congestion indicator.
+  // Channels of RTP go over UB's own network header between processes of one host and over memif; default off. C-AQM
+  // then has its whole congestion indicator.
   bool rtp_over_cna = false;
   // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
   std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);

@@ -78,6 +78,12 @@ void set_congestion(const CongestionKeys& keys, CoreConfig* core) {
                       .loss_window = loss_window_of(keys)};
 }
 
+void set_classes(const PortConfig& keys, CoreConfig* core) {
+  constexpr uint32_t kThatOfAll = 64;
+  core->dscp = narrow<uint8_t>(keys.dscp);
+  core->bulk_dscp = narrow<uint8_t>(keys.bulk_dscp == kThatOfAll ? keys.dscp : keys.bulk_dscp);
+}
+
 bool reads_marks(const Config& config) {
   return config.roce.dcqcn || (config.congestion.algorithm != "none" && config.congestion.algorithm != "swift");
 }

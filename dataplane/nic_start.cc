@@ -301,6 +301,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.roce.ack_every_message = c.roce.ack_every_message;
   core.roce.dcqcn = c.roce.dcqcn;
   set_congestion(c.congestion, &core);
+  set_classes(c.port, &core);
   return core;
 }
 

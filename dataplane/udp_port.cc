@@ -64,10 +64,10 @@ struct UdpPort::Buffers {
     iovec iov;
     SocketAddress to;
     socklen_t to_bytes;
-    uint8_t ecn;  // that of the frame; the socket's own is 0
+    uint8_t tos;  // of the frame: DSCP and ECN
   } tx_slot[kTxSlots];
   mmsghdr tx_message[kTxSlots];
-  TosControl tos[2][4];  // of IPv4 and IPv6, by ECN code point
+  TosControl tos[2][256];  // of IPv4 and IPv6
 
   struct Rx {
     iovec iov;
@@ -106,6 +106,7 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
     return false;
   }
   receive_tos_ = options.receive_tos;
+  socket_tos_ = static_cast<uint8_t>(options.dscp << 2 | wire::kEcnNotCapable);
   mtu_ = options.mtu;
   if (mtu_ == 0) {
     mtu_ = 8192;
@@ -139,7 +140,9 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
     close();
     return false;
   }
-  for (int i = 0; i < 8; ++i) b.tos[i / 4][i % 4].set(i >= 4, tos_of(i % 4));
+  for (int tos = 0; tos < 256; ++tos) {
+    for (const bool v6 : {false, true}) b.tos[v6][tos].set(v6, tos);
+  }
   b.tx = b.memory.data();
   b.rx = b.memory.data() + kTxSlots * slot_bytes_;
   for (size_t i = 0; i < kRxSlots; ++i) {
@@ -299,11 +302,10 @@ bool UdpPort::open_socket(Socket& s, uint16_t port, bool* taken, std::string* er
 
 bool UdpPort::set_options(Socket& s, std::string* error, bool rare) {
   int fd = s.fd.get();
-  const int tos = tos_of(wire::kEcnNotCapable);
   int failed;
   if (s.v6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
+    set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, socket_tos_);
     set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, receive_tos_);
     set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
     set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
@@ -311,7 +313,7 @@ bool UdpPort::set_options(Socket& s, std::string* error, bool rare) {
     int value = IPV6_PMTUDISC_DO;
     failed = ::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, sizeof value);
   } else {
-    set_int(fd, IPPROTO_IP, IP_TOS, tos);
+    set_int(fd, IPPROTO_IP, IP_TOS, socket_tos_);
     set_int(fd, IPPROTO_IP, IP_RECVTOS, receive_tos_);
     set_int(fd, SOL_SOCKET, SO_NO_CHECK, 1);
     int value = IP_PMTUDISC_DO;
@@ -363,7 +365,7 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
   uint16_t type = load_be16(frame + 12);
   if (type == wire::kEtherTypeIpv4 && bytes >= kHeadersV4 && load_u8(ip + 9) == IPPROTO_UDP) {
     headers = kHeadersV4;
-    tx.ecn = load_u8(ip + 1) & 3;
+    tx.tos = load_u8(ip + 1);
     source = wire::IpAddress::from_v4(load_be32(ip + 12));
     tx.to.v4.sin_family = AF_INET;
     std::memcpy(&tx.to.v4.sin_addr, ip + 16, 4);
@@ -371,7 +373,7 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
     tx.to_bytes = sizeof tx.to.v4;
   } else if (type == wire::kEtherTypeIpv6 && bytes >= kHeadersV6 && load_u8(ip + 6) == IPPROTO_UDP) {
     headers = kHeadersV6;
-    tx.ecn = load_u8(ip + 1) >> 4 & 3;
+    tx.tos = static_cast<uint8_t>(load_be16(ip) >> 4);
     std::memcpy(source.bytes.data(), ip + 8, 16);
     tx.to.v6 = {};
     tx.to.v6.sin6_family = AF_INET6;
@@ -420,9 +422,9 @@ void UdpPort::send_queue(Socket& s) {
   uint32_t count = s.queue_count, done = 0;
   if (count == 0) return;
   const ipc::NotCancelled guard;
-  // One alone goes without a message header, which the kernel would have to fetch first, unless it has an ECN code
-  // point.
-  const auto goes_alone = [&](uint32_t at) { return count - at == 1 && b.tx_slot[s.queue[at]].ecn == 0; };
+  // One alone goes without a message header, which the kernel would have to fetch first, unless that has to say its
+  // class or ECN code point.
+  const auto goes_alone = [&](uint32_t at) { return count - at == 1 && b.tx_slot[s.queue[at]].tos == socket_tos_; };
   for (uint32_t i = 0; i < count && !goes_alone(0); ++i) {
     Buffers::Tx& tx = b.tx_slot[s.queue[i]];
     msghdr& m = b.tx_message[i].msg_hdr;
@@ -431,9 +433,9 @@ void UdpPort::send_queue(Socket& s) {
     m.msg_namelen = tx.to_bytes;
     m.msg_iov = &tx.iov;
     m.msg_iovlen = 1;
-    if (tx.ecn == 0) continue;
-    m.msg_control = b.tos[s.v6][tx.ecn].bytes;
-    m.msg_controllen = sizeof b.tos[s.v6][tx.ecn].bytes;
+    if (tx.tos == socket_tos_) continue;
+    m.msg_control = b.tos[s.v6][tx.tos].bytes;
+    m.msg_controllen = sizeof b.tos[s.v6][tx.tos].bytes;
   }
   while (done < count) {
     int n;

@@ -10,6 +10,9 @@
 // kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence IP_MTU_DISCOVER=DO and no connect. What others
 // sent as ID a socket does not tell (LinkConfig::identification_lost).
 //
+// A frame leaves with the DSCP and the ECN code point of its header. Sockets have the DSCP of the options, so that only
+// frames with another one, or with an ECN code point, need a control message.
+//
 // One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch
 // is full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for
 // good (too long, no route) is counted and dropped, as a network would.
@@ -49,7 +52,7 @@ struct UdpPortOptions {
   uint32_t loopback_mtu = 4096;  // with mtu 0 on a loopback interface: 4096 or 8192
   uint64_t send_buffer_bytes = 4U << 20;
   uint64_t receive_buffer_bytes = 4U << 20;
-  uint8_t dscp = 0;
+  uint8_t dscp = 0;  // that most frames have
   // Report the TOS of received packets; else it reads 0. Costs 5 % of a round trip, so it is off unless somebody
   // reads congestion marks.
   bool receive_tos = false;
@@ -153,8 +156,6 @@ class UdpPort {
   bool set_options(Socket&, std::string* error, bool rare = false);
   bool watch(Socket&);
   bool watch(Socket&, std::string* error);
-  // The byte of IP that has DSCP and ECN.
-  int tos_of(int ecn) const { return (options_.dscp & 0x3f) << 2 | ecn; }
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
   void send_queues();
@@ -170,6 +171,7 @@ class UdpPort {
   std::vector<Socket> sockets_;  // of UB, in the order of the addresses, then of RoCE
   std::vector<Socket> rare_;     // of ids
   std::unique_ptr<Buffers> buffers_;
+  uint8_t socket_tos_ = 0;   // what leaves without a control message has this byte of IP: DSCP and ECN
   uint64_t free_slots_ = 0;  // bit per transmit slot
   uint32_t queued_ = 0;      // committed, not sent
   bool receive_tos_ = false;

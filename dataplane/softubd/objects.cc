@@ -217,6 +217,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.sq.limits = &client_.limits();
   jetty.sq.rnr_retry = queue.rnr_retry;
   jetty.sq.err_timeout = queue.err_timeout;
+  jetty.sq.priority = queue.priority;
   jetty.sq.suspends = queue.suspends != 0;
   jetty.sq.completes_early = queue.completes_early != 0;
   jetty.jfr = queue.jfr;

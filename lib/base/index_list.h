@@ -67,6 +67,17 @@ class IndexList {
     stands_behind<kLink>(table, link.next, index);
   }
 
+  // The record comes to stand in front of `place`, which stands on this list. Records must have a DoubleLink.
+  template <auto kLink, class Table>
+  void insert_before(Table& table, uint32_t index, uint32_t place) {
+    UB_DCHECK(index != 0 && !(table[index].*kLink) && holds<kLink>(table, place));
+    const uint32_t before = (table[place].*kLink).before;
+    (table[index].*kLink).next = place;
+    (table[before].*kLink).next = index;
+    stands_behind<kLink>(table, index, before);
+    stands_behind<kLink>(table, place, index);
+  }
+
   // The list must not be empty.
   template <auto kLink, class Table>
   uint32_t pop_front(Table& table) {

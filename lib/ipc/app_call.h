@@ -100,7 +100,7 @@ struct AppQueue {
   uint8_t suspends;
   uint8_t completes_early;
   uint8_t target_order;
-  uint8_t reserved;
+  uint8_t priority;
 };
 
 struct AppSegment {

@@ -40,6 +40,7 @@ struct OutRecord {
   uint32_t pad_to_mtu;  // the packet is padded to the length of the largest data packet of this MTU; 0: no padding
   wire::Endpoint local, remote;
   wire::ControlRecord record;
+  bool bulk = false;  // it belongs to the class of bulk messages (CoreConfig::bulk_dscp)
 };
 
 // A kind of records that may wait for room in a JFC: send queues, JFRs or queue pairs.

@@ -98,6 +98,9 @@ struct CoreConfig {
   uint32_t window_packets = 512;         // out-of-order window W offered to peers: power of two, 128..2048
   uint32_t lanes = 2;                    // 1, or 2: bulk messages have a channel of their own
   uint32_t lane_bulk_bytes = 16 * 1024;  // messages longer than this are bulk
+  // The code points of DSCP: of what channels for bulk messages send, and of all else. A queue pair with a traffic
+  // class has the one of that.
+  uint8_t dscp = 0, bulk_dscp = 0;
   // A power of two, at most 8. Send queues are spread over the channels of a lane, and so are the segments of a WRITE
   // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
   // final word must become visible last. There is no configuration key yet, because all channels take the same path.
@@ -159,6 +162,8 @@ struct CoreConfig {
   bool slow_memory = false;         // the host may answer a copy with kPending (host.h)
 
   RoceConfig roce;
+
+  uint8_t dscp_of(bool bulk) const { return bulk ? bulk_dscp : dscp; }
 };
 
 // ---- objects -----------------------------------------------------------------------------------------------
@@ -200,6 +205,8 @@ struct JfrConfig {
   Owner owner = 0;
 };
 
+constexpr uint8_t kMostPriority = 15;
+
 struct SendQueueConfig {
   Wqe* slots = nullptr;
   // Null: the application writes `slots` itself. Else it writes here, into as many slots, and the Core copies each
@@ -214,6 +221,7 @@ struct SendQueueConfig {
   OwnerLimits* limits = nullptr;  // null: none
   uint8_t rnr_retry = 7;          // 7: for ever
   uint8_t err_timeout = 17;       // n of 4.096 us * 2^n; a request's deadline is 8 times that (docs/wire.md, Failures)
+  uint8_t priority = 0;           // 0..kMostPriority, larger: more urgent (ta/turns_by_priority.h)
   bool suspends = false;          // a request that fails suspends the queue (8.2.2.3); else those behind it go on
   bool completes_early = false;   // RM, RC: a request completes when it ends, whatever is older (7.3.2.3)
 };

@@ -15,7 +15,7 @@
 namespace ub::bench {
 namespace {
 
-constexpr uint32_t kLongBytes = 64 * 1024, kShortBytes = 16 * 1024;
+constexpr uint32_t kLongBytes = 64 * 1024, kShortBytes = 16 * 1024, kSmallBytes = 1024;
 constexpr uint32_t kUnderWay = 8;  // WRITEs of a long sender
 constexpr Duration kSetUp = milliseconds(1);
 constexpr Duration kStartWithin = microseconds(100);  // the senders do not all begin at the same time
@@ -27,6 +27,7 @@ CoreConfig config_for(const Algorithm& algorithm, uint64_t bits_per_second) {
   c.congestion_control = algorithm.control;
   c.line_bytes_per_second = bits_per_second / 8;
   c.compact = false;  // requests of one packet take the same way as all others
+  c.bulk_dscp = kBulkDscp;
   c.kept_packets = 8192;
   c.max_jfc = c.max_queues = c.max_segments = c.max_targets = 64;
   c.max_channels = 256;
@@ -70,24 +71,34 @@ class LongWriter final : public Writer {
 
 class ShortWriter final : public Writer {
  public:
-  ShortWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to) : Writer(its_fabric, host, to, kShortBytes) {
+  ShortWriter(VirtualFabric& its_fabric, VirtualHost& host, const End& to, uint32_t bytes = kShortBytes,
+              uint32_t most_under_way = 1)
+      : Writer(its_fabric, host, to, bytes), most_under_way_(most_under_way) {
     come();  // the first one makes the channel
   }
 
   void come() {
     waiting_.push_back(fabric.now());
-    if (waiting_.size() == 1) write(waiting_.front());
+    write_waiting();
   }
   const std::vector<double>& took() const { return took_; }  // ns
 
  private:
+  void write_waiting() {
+    for (; !waiting_.empty() && under_way_ != most_under_way_; ++under_way_) {
+      write(waiting_.front());
+      waiting_.pop_front();
+    }
+  }
   void done(Instant since) override {
     took_.push_back(static_cast<double>((fabric.now() - since).ns));
-    waiting_.pop_front();
-    if (!waiting_.empty()) write(waiting_.front());
+    --under_way_;
+    write_waiting();
   }
 
-  std::deque<Instant> waiting_;  // the first one is under way
+  const uint32_t most_under_way_;
+  uint32_t under_way_ = 0;
+  std::deque<Instant> waiting_;
   std::vector<double> took_;
 };
 
@@ -258,6 +269,12 @@ class Incast {
   std::unique_ptr<Recorder> recorder_;
 };
 
+/// Between events that come at random times.
+Duration random_gap(Prng& random, double mean_ns) {
+  const double uniform = static_cast<double>((random.next_u64() >> 11) + 1) * 0x1.0p-53;  // never 0
+  return nanoseconds(static_cast<int64_t>(-std::log(uniform) * mean_ns));
+}
+
 class ShortAmongLong {
  public:
   ShortAmongLong(const Algorithm& algorithm, const ShortSpec& spec) : star_(algorithm, spec.seed), spec_(spec) {
@@ -295,8 +312,7 @@ class ShortAmongLong {
     Prng random(spec_.seed);
     Instant at = star_.fabric.now();
     for (uint32_t i = 0; i < spec_.short_writes; ++i) {
-      const double uniform = static_cast<double>((random.next_u64() >> 11) + 1) * 0x1.0p-53;  // never 0
-      at += nanoseconds(static_cast<int64_t>(-std::log(uniform) * mean_ns));
+      at += random_gap(random, mean_ns);
       ShortWriter* writer = shorts_[random.below(shorts_.size())];
       star_.fabric.call_at(at, [writer] { writer->come(); });
     }
@@ -319,6 +335,70 @@ class ShortAmongLong {
   std::vector<ShortWriter*> shorts_;
 };
 
+class SmallBesideBulk {
+ public:
+  SmallBesideBulk(const Algorithm& algorithm, const SmallSpec& spec)
+      : spec_(spec),
+        fabric_(spec.seed),
+        sender_(add_host(algorithm, kHostRate)),
+        receiver_(add_host(algorithm, spec.hop_rate), kLongBytes),
+        small_(fabric_, sender_, receiver_, kSmallBytes, kWriterDepth) {
+    if (spec.flood) flood_ = std::make_unique<LongWriter>(fabric_, sender_, receiver_);
+    fabric_.run_until(fabric_.now() + kSettle);
+  }
+
+  ShortResult run() {
+    const Instant began = fabric_.now(), last = plan();
+    const uint64_t flood_before = flood_bytes();
+    const QueueCounts before = counts();
+    fabric_.run_until(last);
+    const double time = static_cast<double>((last - began).ns) * 1e-9;
+    ShortResult r;
+    r.long_goodput = static_cast<double>(flood_bytes() - flood_before) * 8 / time;
+    r.utilisation = static_cast<double>(counts().payload_bytes - before.payload_bytes) * 8 / time /
+                    static_cast<double>(spec_.hop_rate);
+    r.drops = counts().dropped - before.dropped;
+    r.marks = counts().marked - before.marked;
+    while (small_.took().size() <= spec_.small_writes) {
+      fabric_.run_until(fabric_.now() + kSettle);
+      UB_ASSERT(fabric_.now() - last < seconds(10));
+    }
+    const std::vector<double> took(small_.took().begin() + 1, small_.took().end());
+    r.p50 = quantile(took, 0.5);
+    r.p99 = quantile(took, 0.99);
+    return r;
+  }
+
+ private:
+  static constexpr Duration kSettle = milliseconds(5);
+  static constexpr double kMeanGap = 100'000;  // ns
+
+  VirtualHost& add_host(const Algorithm& algorithm, uint64_t hop_rate) {
+    QueueSpec queue = queue_for(algorithm, hop_rate);
+    queue.by_class = spec_.by_class;
+    return fabric_.add_host(config_for(algorithm, kHostRate), {kHostRate, cable()}, {queue});
+  }
+  /// Returns when the last one comes.
+  Instant plan() {
+    Prng random(spec_.seed);
+    Instant at = fabric_.now();
+    for (uint32_t i = 0; i < spec_.small_writes; ++i) {
+      at += random_gap(random, kMeanGap);
+      fabric_.call_at(at, [this] { small_.come(); });
+    }
+    return at;
+  }
+  uint64_t flood_bytes() const { return flood_ == nullptr ? 0 : flood_->bytes_done(); }
+  const QueueCounts& counts() { return fabric_.queue_counts(receiver_.host); }
+
+  SmallSpec spec_;
+  VirtualFabric fabric_;
+  VirtualHost& sender_;
+  End receiver_;
+  ShortWriter small_;
+  std::unique_ptr<LongWriter> flood_;
+};
+
 }  // namespace
 
 const Algorithm* find_algorithm(const char* name) {
@@ -334,6 +414,10 @@ IncastResult run_incast(const Algorithm& algorithm, const IncastSpec& spec, std:
 
 ShortResult run_short(const Algorithm& algorithm, const ShortSpec& spec) {
   return ShortAmongLong(algorithm, spec).run();
+}
+
+ShortResult run_small(const Algorithm& algorithm, const SmallSpec& spec) {
+  return SmallBesideBulk(algorithm, spec).run();
 }
 
 }  // namespace ub::bench

@@ -95,4 +95,18 @@ struct ShortResult : Traffic {
 };
 ShortResult run_short(const Algorithm& algorithm, const ShortSpec& spec);
 
+// ---- small ones beside bulk -----------------------------------------------------------------------------------------
+
+/// A host of 25 Gb/s writes 64 KiB again and again to another one, behind a queue of 10 Gb/s. Two programs on these
+/// hosts share the way: the other one writes 1 KiB at random times, every 100 us on average.
+struct SmallSpec {
+  bool flood = true;     ///< else the small ones are alone
+  bool by_class = true;  ///< the hop serves small messages before bulk ones; else they share a queue
+  uint64_t hop_rate = 10'000'000'000;  ///< bits per second
+  uint32_t small_writes = 1000;
+  uint64_t seed = 1;
+};
+/// Utilisation is that of `hop_rate`. The long ones are the flood.
+ShortResult run_small(const Algorithm& algorithm, const SmallSpec& spec);
+
 }  // namespace ub::bench

@@ -5,7 +5,8 @@
 //
 //   congestion_table [--json] [--only NAME]... [--plot-data FILE] [--senders N] [--seed N]
 //
-// NAME is that of a scenario, `incast` or `short`, or that of an algorithm. FILE gets curves of the incast as CSV.
+// NAME is that of a scenario, `incast`, `short` or `small`, or that of an algorithm. FILE gets curves of the incast as
+// CSV.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct Options {
   bool json = false;
 };
 
-bool is_scenario(const std::string& name) { return name == "incast" || name == "short"; }
+bool is_scenario(const std::string& name) { return name == "incast" || name == "short" || name == "small"; }
 
 bool is_wanted(const Options& o, const std::string& name) {
   const auto of_its_kind = [&](const std::string& n) { return is_scenario(n) == is_scenario(name); };
@@ -136,6 +137,42 @@ void short_among_long(const Options& o, Json& json) {
   }
 }
 
+// ---- small ------------------------------------------------------------------------------------------------------
+
+constexpr struct {
+  const char* name;
+  SmallSpec spec;
+} kNetworks[] = {
+    {"alone", {.flood = false}}, {"one queue", {.by_class = false}}, {"by class", {.by_class = true}}};
+
+void print_small_title() {
+  std::printf("small: 1000 WRITEs of 1 KiB beside 8 of 64 KiB under way, from a host of 25 Gb/s to one of 10 Gb/s\n");
+  std::printf("%-10s  alone: p50  p99 us    one queue: p50      p99 us  bulk     by class: p50  p99 us  bulk\n", "");
+}
+
+void small_beside_bulk(const Options& o, Json& json) {
+  if (!o.json) print_small_title();
+  for (const Algorithm& a : kAlgorithms) {
+    if (!is_wanted(o, a.name)) continue;
+    if (!o.json) std::printf("%-10s", a.name);
+    for (const auto& network : kNetworks) {
+      SmallSpec spec = network.spec;
+      spec.seed = o.seed;
+      const ShortResult r = run_small(a, spec);
+      if (o.json) {
+        json.object("small", a.name, r);
+        std::printf("\"network\": \"%s\", \"p50_us\": %.2f, \"p99_us\": %.2f, \"long_goodput_gbps\": %.3f}",
+                    network.name, r.p50 / 1000, r.p99 / 1000, gigabits(r.long_goodput));
+      } else {
+        std::printf(" %10.1f %7.1f", r.p50 / 1000, r.p99 / 1000);
+        if (spec.flood) std::printf(" %5.2f Gb/s ", gigabits(r.long_goodput));
+      }
+    }
+    if (!o.json) std::printf("\n");
+    std::fflush(stdout);
+  }
+}
+
 void run(const Options& o, FILE* plot) {
   if (plot != nullptr) {
     std::fprintf(plot,
@@ -145,6 +182,7 @@ void run(const Options& o, FILE* plot) {
   Json json(o.json);
   if (is_wanted(o, "incast")) incast(o, json, plot);
   if (is_wanted(o, "short")) short_among_long(o, json);
+  if (is_wanted(o, "small")) small_beside_bulk(o, json);
   json.end();
 }
 
@@ -159,7 +197,7 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app{"What congestion control makes of a queue that too many fill, in virtual time"};
   app.add_flag("--json", o.json, "JSON instead of a table");
-  app.add_option("--only", o.only, "these scenarios (incast, short) or algorithms, and no others")
+  app.add_option("--only", o.only, "these scenarios (incast, short, small) or algorithms, and no others")
       ->check(fault_of_name);
   app.add_option("--plot-data", o.plot_data, "a file that gets curves of the incast: window, rate and queue as CSV");
   app.add_option("--senders", o.senders, "of the incast")->check(CLI::Range(1, 60));

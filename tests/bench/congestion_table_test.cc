@@ -88,6 +88,51 @@ TEST(CongestionTable, short_writes_among_long_ones_are_not_long) {
   }
 }
 
+// ---- small beside bulk --------------------------------------------------------------------------------------------
+
+constexpr double kAloneOf1KiB = 9'600;  // ns, at 10 Gb/s
+
+TEST(SmallBesideBulk, alone_takes_what_its_way_takes) {
+  for (const bool by_class : {false, true}) {
+    const ShortResult r = run_small(*find_algorithm("none"), {.flood = false, .by_class = by_class});
+    EXPECT_NEAR(r.p50, kAloneOf1KiB, 300);
+    EXPECT_EQ(r.drops, 0u);
+  }
+}
+
+// With all algorithms alike: the flood has no part in it. A small one waits for a frame of bulk that is leaving the hop
+// (3.3 us), and for two that have left the Core before it (1.3 us each); so does its acknowledgement.
+TEST(SmallBesideBulk, where_the_network_serves_classes_small_ones_hardly_wait) {
+  for (const Algorithm& a : kAlgorithms) {
+    for (const uint64_t seed : {1, 2}) {
+      SCOPED_TRACE(a.name);
+      const ShortResult alone = run_small(a, {.flood = false, .seed = seed}), r = run_small(a, {.seed = seed});
+      EXPECT_LE(r.p99, alone.p99 + 12'000);
+      EXPECT_GE(r.long_goodput, 0.5e10) << "nor does the flood starve";
+    }
+  }
+}
+
+// Where the network has one queue it takes congestion control.
+TEST(SmallBesideBulk, in_one_queue_small_ones_wait_as_long_as_it_is) {
+  EXPECT_GE(run_small(*find_algorithm("none"), {.by_class = false}).p99, 300'000);
+  for (const char* name : {"caqm", "ldcp", "dcqcn", "swift"}) {
+    SCOPED_TRACE(name);
+    EXPECT_LE(run_small(*find_algorithm(name), {.by_class = false}).p99, 250'000);
+  }
+}
+
+// The host itself is the bottleneck: what its Core sends, and when, is all that makes a small one wait.
+TEST(SmallBesideBulk, a_host_that_is_the_bottleneck_serves_small_ones_in_time) {
+  const SmallSpec fast{.by_class = false, .hop_rate = kBottleneckRate};
+  SmallSpec alone = fast;
+  alone.flood = false;
+  const Algorithm& none = *find_algorithm("none");
+  const ShortResult r = run_small(none, fast);
+  EXPECT_LE(r.p99, run_small(none, alone).p99 + 8'000);
+  EXPECT_GE(r.long_goodput, 0.9 * static_cast<double>(kHostRate));
+}
+
 // ---- the fabric -------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kBytes = 16 * 1024;

@@ -111,18 +111,52 @@ FabricFrame* VirtualFabric::take_frame(size_t bytes) {
 void VirtualFabric::enter_hop(FabricFrame* frame) {
   wire::NetHeader net;
   UB_ASSERT(wire::parse_network(frame->bytes, net) == wire::Drop::kNone);
-  const uint32_t where = (net.dst.ip.v4() & 0xFFFF) - 1, path = net.dst.ip.v4() >> 16 & 0xFF;
-  HopQueue& queue = hosts_[where].queues[path];
+  const Way way{(net.dst.ip.v4() & 0xFFFF) - 1, net.dst.ip.v4() >> 16 & 0xFF};
+  HopQueue& queue = queue_at(way);
+  ClassQueue* its_class = queue.spec.by_class ? &queue.classes[net.dscp() == kBulkDscp] : nullptr;
   const size_t bytes = frame->bytes.size();
-  const uint64_t queued = queue.line.queued_bytes(now_);
+  const uint64_t queued = queue.line.queued_bytes(now_) + (its_class == nullptr ? 0 : its_class->bytes);
   if (queue.spec.down || (queue.spec.limit_bytes != 0 && queued + bytes > queue.spec.limit_bytes)) {
     ++queue.counts.dropped;
     return give_back(frame);
   }
   mark(queue, *frame, queued, net.ecn());
-  const Instant left = queue.line.send(now_, bytes, queue.spec.bits_per_second) + queue.spec.cable;
-  queue.last_arrival = later(queue.last_arrival, after(left, queue.spec.jitter, random_));
-  put({.at = queue.last_arrival, .order = 0, .kind = Kind::kAtHost, .where = where, .path = path, .frame = frame});
+  if (its_class == nullptr) {
+    leave(way, frame);
+    return;
+  }
+  its_class->frames.push_back(frame);
+  its_class->bytes += bytes;
+  if (!queue.sends) serve_classes(way);
+}
+
+/// The frame goes to the line, and over the cable to its host. Returns when the line is free again.
+Instant VirtualFabric::leave(Way way, FabricFrame* frame) {
+  HopQueue& queue = queue_at(way);
+  const Instant left = queue.line.send(now_, frame->bytes.size(), queue.spec.bits_per_second);
+  queue.last_arrival = later(queue.last_arrival, after(left + queue.spec.cable, queue.spec.jitter, random_));
+  put({.at = queue.last_arrival,
+       .order = 0,
+       .kind = Kind::kAtHost,
+       .where = way.where,
+       .path = way.path,
+       .frame = frame});
+  return left;
+}
+
+/// The line is free: the first frame of the first class that has one leaves.
+void VirtualFabric::serve_classes(Way way) {
+  HopQueue& queue = queue_at(way);
+  queue.sends = false;
+  for (ClassQueue& c : queue.classes) {
+    if (c.frames.empty()) continue;
+    FabricFrame* frame = c.frames.front();
+    c.frames.pop_front();
+    c.bytes -= frame->bytes.size();
+    queue.sends = true;
+    put({.at = leave(way, frame), .order = 0, .kind = Kind::kLineFree, .where = way.where, .path = way.path});
+    return;
+  }
 }
 
 void VirtualFabric::mark(HopQueue& queue, FabricFrame& frame, uint64_t queued, uint8_t ecn) {
@@ -162,6 +196,8 @@ void VirtualFabric::happen(const Happening& h) {
   switch (h.kind) {
     case Kind::kAtHop:
       return enter_hop(h.frame);
+    case Kind::kLineFree:
+      return serve_classes({h.where, h.path});
     case Kind::kAtHost:
       return arrive(h);
     case Kind::kWake:

@@ -33,6 +33,7 @@
 namespace ub::bench {
 
 inline constexpr uint32_t kFabricMtu = 4096;
+inline constexpr uint8_t kBulkDscp = 8;  ///< of the class that hops by class serve last
 inline constexpr uint32_t kLongestFrame = kFabricMtu + 86;  ///< bytes, of a WRITE over RTP and IPv4
 
 /// What a host sends into.
@@ -50,6 +51,7 @@ struct QueueSpec {
   uint64_t limit_bytes = 0;  ///< a frame with which more would wait is dropped; 0: none is
   impair::Marking marks;     ///< for senders that know ECN alone
   bool speaks_caqm = false;  ///< it answers the wishes of C-AQM (caqm_hop.h)
+  bool by_class = false;     ///< frames with kBulkDscp have a queue of their own, and leave while no other frame waits
   bool down = false;         ///< no frame enters
 };
 
@@ -129,8 +131,10 @@ class VirtualFabric {
   /// It may be changed at any time; what has left the queue is not concerned.
   QueueSpec& queue_spec(const VirtualHost& host, uint32_t path = 0) { return queue_of(host, path).spec; }
   const QueueCounts& queue_counts(const VirtualHost& host, uint32_t path = 0) { return queue_of(host, path).counts; }
+  /// Of all classes.
   uint64_t queued_bytes(const VirtualHost& host, uint32_t path = 0) {
-    return queue_of(host, path).line.queued_bytes(now_);
+    HopQueue& queue = queue_of(host, path);
+    return queue.line.queued_bytes(now_) + queue.classes[0].bytes + queue.classes[1].bytes;
   }
 
   Instant now() const { return now_; }
@@ -142,6 +146,11 @@ class VirtualFabric {
   friend FabricPort;
   friend VirtualHost;
 
+  /// What waits in a hop by class. The line has only the frame that is leaving.
+  struct ClassQueue {
+    std::deque<FabricFrame*> frames;
+    uint64_t bytes = 0;
+  };
   struct HopQueue {
     HopQueue(const QueueSpec& its_spec, uint64_t seed);
 
@@ -150,12 +159,14 @@ class VirtualFabric {
     impair::Line line;
     impair::CaqmHop caqm;
     Instant last_arrival{};
+    ClassQueue classes[2];  ///< in the order in which they are served
+    bool sends = false;     ///< a frame of them is leaving
   };
   struct Place {
     std::unique_ptr<VirtualHost> host;
     std::deque<HopQueue> queues;
   };
-  enum class Kind : uint8_t { kAtHop, kAtHost, kWake, kCall };
+  enum class Kind : uint8_t { kAtHop, kLineFree, kAtHost, kWake, kCall };
   struct Happening {
     Instant at;
     uint64_t order;
@@ -166,12 +177,18 @@ class VirtualFabric {
     bool operator>(const Happening& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
 
-  HopQueue& queue_of(const VirtualHost& host, uint32_t path) { return hosts_[host.number - 1].queues[path]; }
+  HopQueue& queue_of(const VirtualHost& host, uint32_t path) { return queue_at({host.number - 1, path}); }
+  struct Way {
+    uint32_t where, path;
+  };
+  HopQueue& queue_at(Way way) { return hosts_[way.where].queues[way.path]; }
   FabricFrame* take_frame(size_t bytes);
   void give_back(FabricFrame* frame) { free_frames_.push_back(frame); }
   void put(Happening h);
   void happen(const Happening& h);
   void enter_hop(FabricFrame* frame);
+  Instant leave(Way way, FabricFrame* frame);
+  void serve_classes(Way way);
   void mark(HopQueue& queue, FabricFrame& frame, uint64_t queued, uint8_t ecn);
   void arrive(const Happening& h);
   void drive(VirtualHost& host);

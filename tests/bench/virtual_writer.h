@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "lib/base/assert.h"
 #include "tests/bench/virtual_fabric.h"
@@ -35,7 +36,7 @@ struct End {
 };
 
 /// Writes to the memory of another host. Whoever derives from it says when, and keeps to kWriterDepth. A
-/// host has one at a time.
+/// host may have several, which end together.
 class Writer {
  public:
   /// `bytes`: of each WRITE. `path`: the addresses of both hosts that it takes.
@@ -46,7 +47,10 @@ class Writer {
     t.id = to.sends.id;
     t.path = host.path_to(to.host, path);
     UB_ASSERT(host.core.add_target(fabric.now(), t, &target_) == Status::kOk);
-    host.on_turn = [this] { take_completions(); };
+    host.on_turn = [this, others = std::move(host.on_turn)] {
+      others();
+      take_completions();
+    };
   }
   virtual ~Writer() {
     end.host.on_turn = [] {};

@@ -331,6 +331,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
           .jfc = jfc->handle,
           .rnr_retry = spec.rnr_retry,
           .err_timeout = spec.err_timeout,
+          .priority = spec.priority,
           .suspends = spec.suspends,
           .completes_early = spec.completes_early};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;

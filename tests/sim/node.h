@@ -51,6 +51,7 @@ struct QueueSpec {
   bool suspends = false;
   bool completes_early = false;
   bool rot = false;  // RC: its target keeps its order, and not one lane
+  uint8_t priority = 0;
 };
 
 struct QpSpec {

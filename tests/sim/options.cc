@@ -321,6 +321,12 @@ void draw_cna(Options& o) {
   o.core.cna = maybe<double>(rng, 0.3, {1, 1, 0.7});
 }
 
+// The same, of priorities.
+double draw_priorities(uint64_t seed) {
+  Prng rng(seed ^ 0x9810417);
+  return maybe<double>(rng, 0.3, {0.3, 0.7, 1});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -443,6 +449,7 @@ Options Options::draw(uint64_t seed) {
   draw_congestion(o);
   draw_paths(o);
   draw_cna(o);
+  o.work.priorities = draw_priorities(o.seed);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -542,7 +549,7 @@ std::string Options::text() const {
   LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
-  LINE(work.suspends), LINE(work.completes_early), LINE(work.rot);
+  LINE(work.suspends), LINE(work.completes_early), LINE(work.rot), LINE(work.priorities);
   LINE(work.required_token), LINE(work.late_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs),
       LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);

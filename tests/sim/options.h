@@ -104,6 +104,7 @@ struct WorkloadOptions {
   double suspends = 0;       // share of the send queues that a failure suspends
   double completes_early = 0;  // share of the send queues whose requests complete as they finish
   double rot = 0;              // share of the send queues of RC whose targets keep their order
+  double priorities = 0;     // share of the send queues that have one above 0
   double fetched = 0;        // share of the send queues from which the Core fetches elements
   uint32_t qp_pairs = 0;     // pairs of RoCE queue pairs of each two nodes
   double srq = 0;            // share of the queue pairs whose receive queue is the application's

@@ -44,6 +44,14 @@ HeldAgain held_again(const CoreState& s, const Channel& ch) {
   return found;
 }
 
+bool passed_in_line(const CoreState& s, const Channel& ch) {
+  if (!ch.mixed_line || ch.queues.empty()) return false;
+  uint32_t queue = ch.queues.front<&SendQueue::in_line>(s.queues);
+  while (queue != 0 && s.jettys[s.queues[queue].jetty].passes == 0)
+    queue = ch.queues.behind<&SendQueue::in_line>(s.queues, queue);
+  return queue != 0;
+}
+
 }  // namespace
 
 const char* sentence_of(ReachedState s) {
@@ -166,6 +174,7 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
     return;
   }
   look_at_receiver(s, ch);
+  reach(ReachedState::kUrgentPassed, passed_in_line(s, ch));
   reach(ReachedState::kGatherWhileLost, !ch.held.empty() && waits_to_go_again(s, ch));
   const HeldAgain again = held_again(s, ch);
   reach(ReachedState::kGatherAgain, again.any);

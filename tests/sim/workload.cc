@@ -108,6 +108,8 @@ void Workload::build_app(Node& node) {
                 .suspends = o.suspends > 0 && rng_.chance(o.suspends),
                 .completes_early = o.completes_early > 0 && rng_.chance(o.completes_early),
                 .rot = mode == Mode::kRc && o.rot > 0 && rng_.chance(o.rot)};
+    const bool urgent = o.priorities > 0 && rng_.chance(o.priorities);
+    if (urgent) s.priority = static_cast<uint8_t>(1 + rng_.below(kMostPriority));
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {

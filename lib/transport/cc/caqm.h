@@ -7,10 +7,9 @@
 // only mark; then each wish is granted that no mark meets.
 //
 // In slow start the sender asks for as many bytes as it sends. It ends with the first mark or refusal, and comes back
-// after some round trips without either. Otherwise the sender asks for a part of a packet in each round trip: with hints
-// each packet for its share of that, else one of many for a packet. It asks
-// only while it uses its window. The window counts bytes, and the packets that it allows are of the mean size of those
-// that left lately.
+// after some round trips without either. Otherwise the sender asks for a part of a packet in each round trip: with
+// hints each packet asks for its share of that, else one of many for a packet. It asks only while it uses its window.
+// The window counts bytes, and the packets that it allows are of the mean size of those that left lately.
 #pragma once
 
 #include "lib/transport/cc/member.h"

@@ -156,7 +156,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   uint32_t jfr = 0;
   if (config.kind == ObjectKind::kJetty && jfr_of(s, config.jfr, &jfr) == nullptr) return Status::kInvalid;
   if (qc.slots == nullptr || qc.indices == nullptr || qc.work == nullptr || !valid_ring(qc.slot_count) ||
-      qc.depth == 0 || qc.depth > kMaxSendDepth || !valid_jfc(s, qc.jfc) ||
+      qc.depth == 0 || qc.depth > kMaxSendDepth || qc.priority > kMostPriority || !valid_jfc(s, qc.jfc) ||
       (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
@@ -180,6 +180,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   j.recv_jfc = jfr == 0 ? 0 : (config.recv_jfc != 0 ? config.recv_jfc : s.jfrs[jfr].jfc);
   j.kind = config.kind;
   j.mode = config.mode;
+  j.priority = qc.priority & kMostPriority;
 
   SendQueue& q = s.queues[queue];
   auto generation = static_cast<uint8_t>(q.generation + 1);
@@ -205,6 +206,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.suspends = qc.suspends;
   q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;
+  q.takes_other_turns = q.unreliable || qc.priority != 0;
   q.pinned = config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
   q.compact = q.rol || (config.mode == Mode::kRm && !config.lower_layer_order);

@@ -99,7 +99,10 @@ struct Jetty {
   uint32_t group;  // 0: none
   ObjectKind kind;
   Mode mode;
-  uint16_t pad;
+  // Of its send queue (ta/turns_by_priority.h). Larger ones are more urgent.
+  uint8_t priority : 4;
+  uint8_t passes : 4;     // how often more urgent ones have passed it in line
+  uint8_t passed_before;  // low bits of the TASSN that was next then
 };
 static_assert(sizeof(Jetty) <= 48, "the full Jetty record of the OpenURMA paper");
 
@@ -159,6 +162,7 @@ struct alignas(64) SendQueue : SendRing {
   // One of its messages that take a receive was too long for CTP: RTP carries all of them. ROL: it has left CTP.
   bool long_messages : 1;
   bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
+  bool takes_other_turns : 1;  // it is `unreliable`, or has a priority (ta/turns_by_priority.h)
   uint8_t receive_lane;        // the lane of the unanswered messages that take a receive (LaneKind)
   bool held_back;              // it has something to start and must wait for answers
   uint8_t silent;              // requests sent of which no answer on its way will tell (ta/silent_requests.h)

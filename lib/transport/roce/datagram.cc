@@ -28,7 +28,7 @@ Status create_ah(const CoreState& s, State& r, const AddressHandleConfig& config
   a = {path, {}, config.owner, true};
   const uint16_t fixed = s.links[path.link].config.roce_port;
   const uint16_t port = fixed != 0 ? fixed : static_cast<uint16_t>(kFirstSourcePort | (index & 0x3FFF));
-  a.headers.init({}, {}, {path.sgid, port}, {path.dgid, kUdpPort}, path.traffic_class >> 2);
+  a.headers.init({}, {}, {path.sgid, port}, {path.dgid, kUdpPort}, dscp_of(s.config, path));
   *ah = index;
   return Status::kOk;
 }

@@ -32,7 +32,7 @@ class MadSender {
     if (!link.up) return true;  // nobody is there any more
     const uint16_t fixed = link.config.roce_port;
     wire::NetTemplate headers;
-    headers.init({}, {}, {out.path.sgid, fixed != 0 ? fixed : kSourcePort}, {out.path.dgid, kUdpPort}, 0);
+    headers.init({}, {}, {out.path.sgid, fixed != 0 ? fixed : kSourcePort}, {out.path.dgid, kUdpPort}, s_.config.dscp);
     Packet packet{};
     packet.bth.opcode = Opcode::kUdSendOnly;
     packet.bth.dest_qp = kGsiQp;

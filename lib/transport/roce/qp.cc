@@ -60,7 +60,7 @@ void set_path(const CoreState& s, Qp& qp, const AhAttributes& path) {
   const uint16_t fixed = s.links[path.link].config.roce_port;
   const uint32_t mixed = qp.qpn ^ qp.peer_qpn * 5;
   const uint16_t port = fixed != 0 ? fixed : static_cast<uint16_t>(kFirstSourcePort | ((mixed ^ mixed >> 14) & 0x3FFF));
-  qp.headers.init({}, {}, {path.sgid, port}, {path.dgid, kUdpPort}, path.traffic_class >> 2);
+  qp.headers.init({}, {}, {path.sgid, port}, {path.dgid, kUdpPort}, dscp_of(s.config, path));
 }
 
 void set_mtu(Qp& qp, uint8_t code) {

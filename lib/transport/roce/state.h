@@ -23,6 +23,12 @@ struct AddressHandle {
   bool in_use = false;
 };
 
+/// A path without a traffic class has the DSCP of all else.
+inline uint8_t dscp_of(const CoreConfig& config, const AhAttributes& path) {
+  const auto own = static_cast<uint8_t>(path.traffic_class >> 2);
+  return own != 0 ? own : config.dscp;
+}
+
 /// A packet that waits for memory: its bytes from BTH to the ICRC (kept_packets.h).
 struct KeptPacket {
   uint32_t bytes = 0;

@@ -77,7 +77,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.lane = static_cast<uint8_t>(lane);
-  ch.compact = is_compact(lane);
+  ch.compact = ch.mixed_line = is_compact(lane);
   ch.place_bit = static_cast<uint8_t>(1u << place);
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);

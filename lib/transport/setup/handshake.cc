@@ -213,7 +213,7 @@ namespace {
 void move_channel(Channel& ch, const Arrival& from) {
   ch.local_endpoint = from.local;
   ch.remote_endpoint = from.remote;
-  ch.headers.init({}, {}, from.local, from.remote, 0);
+  ch.headers.init({}, {}, from.local, from.remote, ch.headers.dscp());
 }
 
 }  // namespace

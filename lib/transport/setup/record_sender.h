@@ -57,7 +57,7 @@ class RecordSender {
 
   bool send_record(const OutRecord& out) {
     wire::NetTemplate headers;
-    headers.init({}, {}, out.local, out.remote, 0);
+    headers.init({}, {}, out.local, out.remote, s_.config.dscp_of(out.bulk));
     wire::TaPacket ta;
     ta.has_mt = ta.has_ofst = true;
     ta.mt = {0, wire::kTcTypeQueue, 0};

@@ -68,6 +68,7 @@ void send_path_record(CoreState& s, const Channel& ch, const tp::Path& path, Rec
   out.remote = path.remote;
   out.record.several_paths = true;
   out.record.initial_psn = path.question;
+  out.bulk = is_bulk(ch.lane);
   out.pad_to_mtu = ch.offered_mtu;
   send_record(s, out);
 }
@@ -76,6 +77,7 @@ void send_path_answer(CoreState& s, const Arrival& from, const ControlRecord& pi
   OutRecord out{from.link, 0, from.local, from.remote, reply_to(s, ping, RecordType::kPong, reason)};
   out.record.several_paths = true;
   out.record.initial_psn = ping.initial_psn;
+  out.bulk = (ping.flags & wire::kRecordBulk) != 0;
   const bool long_one = reason == wire::RecordReason::kNone && ping.mtu >= kMinMtu;
   if (long_one && ping.mtu <= s.links[from.link].config.mtu) out.pad_to_mtu = ping.mtu;
   send_record(s, out);

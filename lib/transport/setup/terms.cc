@@ -151,7 +151,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   if (ch.cna) {
     ch.headers = wire::cna_template(ch.local_endpoint, ch.remote_endpoint);
   } else {
-    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, s.config.dscp_of(is_bulk(ch.lane)));
   }
   ch.takes_paths = r.several_paths && offers_paths(s, link, ch.lane) && !ch.cna;
   tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, link.lossless));

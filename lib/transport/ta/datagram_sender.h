@@ -85,7 +85,7 @@ class DatagramSender {
     const Target& target = s_.targets[wqe.target];
     const PeerAddress& path = s_.peers[target.peer].path;
     wire::NetTemplate headers;
-    headers.init({}, {}, path.local, path.remote, 0);
+    headers.init({}, {}, path.local, path.remote, s_.config.dscp);
     const wire::TaPacket ta = describe(q, wqe, target);
     const uint8_t padding = wire::padding_for(wqe.length);
     const size_t tp_bytes = wire::UtpHeader::kSize +

@@ -56,6 +56,26 @@ inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   return false;
 }
 
+// For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again? What
+// was refused waits for its time, and what has to come after it does, too; messages are the only ones often refused.
+inline bool waits_for_answers(const SendQueue& q) {
+  if (!sends_admitted(q.state) || q.unanswered_segments == q.receives_refused) return false;
+  const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
+  const bool left = has_earlier(q) || (!newest.done && newest.cut != newest.segments);
+  return left || (q.state == QueueState::kReady && q.next_slot != q.produced);
+}
+
+// A segment leaves for the first time, and the rate of its owner pays for it.
+[[gnu::noinline]] inline void charge_segment(const CoreState& s, const SendQueue& q, const Wqe& wqe,
+                                             const tp::Channel& ch, uint32_t segment) {
+  const uint32_t bytes = shape_of(wqe.op, wqe.length, ch.mtu, ch.segment_bytes, segment).bytes;
+  if (segment == 0) {
+    q.limits->charge(s.now, bytes);
+  } else {
+    q.limits->pacer.charge(s.now, bytes);
+  }
+}
+
 // Moves the element at next_slot to the started requests, and gives it its TASSNs.
 inline WrState& start_request(SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
   WrState& wr = q.work[q.started_tail & q.work_mask];

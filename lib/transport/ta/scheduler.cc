@@ -14,6 +14,7 @@
 #include "lib/transport/ta/set_up_ahead.h"
 #include "lib/transport/ta/spread_segments.h"
 #include "lib/transport/ta/target_order.h"
+#include "lib/transport/ta/turns_by_priority.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
 
@@ -76,9 +77,6 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(why));
   return false;
 }
-
-// Does the queue have requests that were admitted before its newest one and have segments to send?
-bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
 
 // ---- gates -----------------------------------------------------------------------------------------------------
 
@@ -162,7 +160,7 @@ enum class NextSegment : uint8_t {
   if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, ch)) {
     return NextSegment::kWaits;
   }
-  if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
+  if (!pacer_allows(s, q)) return NextSegment::kFull;
   *choice = {Step::kContinue, spread ? channel_of_next_segment(s, wr) : wr.channel, number, wr.cut};
   return NextSegment::kReady;
 }
@@ -184,13 +182,6 @@ bool choose_waiting(CoreState& s, SendQueue& q, Choice* choice) {
   });
 }
 
-// Has the newest admitted request segments that were not sent?
-bool newest_goes_on(const SendQueue& q) {
-  if (q.started_head == q.started_tail) return false;
-  const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
-  return wr.cut != wr.segments;
-}
-
 // Looks at the newest admitted request. True: it is chosen, or those behind it have to wait until it goes on.
 bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
   const uint32_t newest = q.started_tail - 1;
@@ -199,9 +190,6 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
   if (next == NextSegment::kWaits) let_wait(q, newest);
   return next == NextSegment::kReady || next == NextSegment::kFull;
 }
-
-// Is there an admitted request with segments to send, or to send again?
-bool has_admitted(const SendQueue& q) { return has_earlier(q) || newest_goes_on(q); }
 
 // Looks at them. True: one is chosen, or the newest one has to go on before those behind it.
 [[gnu::noinline]] bool choose_admitted(CoreState& s, SendQueue& q, Choice* choice) {
@@ -386,7 +374,7 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
     enter_order(s, q, wr, number, wqe, ch);
     describe_order(s, q, wr, m);
   }
-  if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
+  if (q.limits != nullptr) charge_segment(s, q, wqe, ch, 0);
   count_sent(q, wr, op_of_segment(wqe.op, 0, wr.segments), m);
   begin_deadline(s, q, wr);
   return wqe;
@@ -409,7 +397,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
       q.retry_next = false;
     }
   } else {
-    if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
+    if (q.limits != nullptr) charge_segment(s, q, wqe, s.channels[choice.channel], choice.segment);
     count_sent(q, wr, op, m);
     if (wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
@@ -420,15 +408,6 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
 // Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
 const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   return choice.step == Step::kStart ? commit_new(s, queue, choice.channel, m) : commit_admitted(s, queue, choice, m);
-}
-
-// For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again? What
-// was refused waits for its time, and what has to come after it does, too; messages are the only ones often refused.
-bool waits_for_answers(const SendQueue& q) {
-  if (!sends_admitted(q.state) || q.unanswered_segments == q.receives_refused) return false;
-  const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
-  const bool left = has_earlier(q) || (!newest.done && newest.cut != newest.segments);
-  return left || (q.state == QueueState::kReady && q.next_slot != q.produced);
 }
 
 // schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.
@@ -450,24 +429,45 @@ bool waits_for_answers(const SendQueue& q) {
   }
 }
 
+// next_goes_along() on a channel of CTP, and where queues have priorities.
+[[gnu::noinline]] bool stays_in_line(const CoreState& s, const SendQueue& q, const Wqe& next, const tp::Channel& ch) {
+  if (outranks_last(s, ch.queues, q)) return false;
+  return !ch.compact || fits_compact(s, q, next);
+}
+
 // Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
   if (q.next_slot == q.produced || has_earlier(q)) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
   const uint32_t small = s.config.lane_bulk_bytes;
   if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
-  return !ch.compact || fits_compact(s, q, next);
+  return !ch.mixed_line || stays_in_line(s, q, next, ch);
+}
+
+// schedule_queue() for a queue of RM or RC; it goes to the end of the line.
+[[gnu::always_inline]] inline void schedule_requests(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  // What may be sent now, of what waits or was refused, may need another channel than the one that the queue stands at.
+  if (has_earlier(q)) leave_list(s, queue);
+  if (q.waits_for == 0) return enlist(s, queue);
+  if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
+}
+
+[[gnu::noinline]] void schedule_urgent(CoreState& s, uint32_t queue) {
+  const SendQueue& q = s.queues[queue];
+  const bool stays = q.waits_for != 0 && !has_earlier(q);
+  schedule_requests(s, queue);
+  if (!stays && q.waits_for != 0) move_up(s, queue);
 }
 
 }  // namespace
 
 void schedule_queue(CoreState& s, uint32_t queue) {
-  SendQueue& q = s.queues[queue];
-  if (q.unreliable) return schedule_datagrams(s, queue);
-  // What may be sent now, of what waits or was refused, may need another channel than the one that the queue stands at.
-  if (has_earlier(q)) leave_list(s, queue);
-  if (q.waits_for == 0) return enlist(s, queue);
-  if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
+  const SendQueue& q = s.queues[queue];
+  if (q.takes_other_turns) [[unlikely]] {
+    return q.unreliable ? schedule_datagrams(s, queue) : schedule_urgent(s, queue);
+  }
+  schedule_requests(s, queue);
 }
 
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.

@@ -51,4 +51,17 @@ bool find_waiting(const SendQueue& q, Visit visit) {
   return false;
 }
 
+// Does the queue have requests that were admitted before its newest one and have segments to send?
+inline bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
+
+// Has the newest admitted request segments that were not sent?
+inline bool newest_goes_on(const SendQueue& q) {
+  if (q.started_head == q.started_tail) return false;
+  const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
+  return wr.cut != wr.segments;
+}
+
+// Is there an admitted request with segments to send, or to send again?
+inline bool has_admitted(const SendQueue& q) { return has_earlier(q) || newest_goes_on(q); }
+
 }  // namespace ub::ta

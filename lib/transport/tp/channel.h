@@ -55,10 +55,12 @@ struct alignas(64) ChannelHot {
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
   bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
-  bool takes_paths : 1;    // agreed: it may have several paths
   bool several_paths : 1;  // it has (paths.h)
   bool feeds_back : 1;     // agreed: our acknowledgements report what the network said (cc/heard.h)
   bool cna : 1;            // agreed: it goes over UB's own network header (wire/cna_packet.h), and not by UBoE
+  // It is of CTP, or queues with a priority have stood in its line (ta/turns_by_priority.h): a queue that has had its
+  // turn may have to leave the line.
+  bool mixed_line : 1;
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -193,7 +195,8 @@ struct Channel : ChannelHot {
   uint64_t peer_incarnation;
   Psn initial_psn, peer_initial_psn;
   uint16_t offered_mtu;  // of the last REQ sent or REP answered
-  bool several_mtus;     // REPs with different MTUs were sent: only CONF tells which one is agreed
+  bool several_mtus : 1;  // REPs with different MTUs were sent: only CONF tells which one is agreed
+  bool takes_paths : 1;   // agreed: it may have several paths
   uint8_t record_flags;  // agreed
   InstanceId remote;
   wire::Endpoint local_endpoint, remote_endpoint;

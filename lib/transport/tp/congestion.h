@@ -43,8 +43,8 @@ void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& 
 // ICRC. C-AQM and LDCP report it with the next acknowledgement. If DCQCN is agreed on and the packet met congestion, a
 // CNP is sent with an acknowledgement, which is due at once, unless the last CNP was sent too short a time ago (6.6).
 [[gnu::cold]] void on_ecn(State& s, uint32_t channel, Instant now, Psn psn, uint8_t ecn, uint32_t bytes);
-// The same of a packet with a CCI (5.3.5), as a channel over UB's own network header has it. FECN has the code points of
-// ECN. What does not belong to the algorithm of the channel says nothing.
+// The same of a packet with a CCI (5.3.5), as a channel over UB's own network header has it. FECN has the code points
+// of ECN. What does not belong to the algorithm of the channel says nothing.
 [[gnu::cold]] void on_cci(State& s, uint32_t channel, Instant now, Psn psn, uint16_t cci, uint32_t bytes);
 // The channel's timer fired, perhaps early: the flow may have a deadline of its own.
 void look_at_flow(State& s, uint32_t channel, Instant now);

@@ -328,7 +328,7 @@ uint8_t add_path(State& s, uint32_t channel, Instant now, const wire::Endpoint& 
   PathBlock& block = block_of(s, ch);
   if (block.count == s.config.most_paths) return kNoPath;
   Path fresh{};
-  fresh.headers.init({}, {}, local, remote, 0);
+  fresh.headers.init({}, {}, local, remote, ch.headers.dscp());
   if (fresh.headers.size != ch.headers.size) return kNoPath;
   fresh.local = local;
   fresh.remote = remote;

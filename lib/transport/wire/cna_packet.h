@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cna_packet.h - what is around a packet of RTP on Ethernet where it has UB's own network header: type 0x88B5, LPH with
-// CFG 7, NTH24 with NLP 2, and behind RTPH and the rest the ICRC. UB Base Specification Rev 2.0, 4.3.2.2.2, 5.2.2, 5.3.5.
-// Unlike UBoE it has a whole congestion control indicator (CCI). A frame has no length of its own: the wire must deliver
-// it with the length that it was sent with. Packets of CTP are in compact_packet.h.
+// CFG 7, NTH24 with NLP 2, and behind RTPH and the rest the ICRC. UB Base Specification Rev 2.0, 4.3.2.2.2, 5.2.2 and
+// 5.3.5. Unlike UBoE it has a whole congestion control indicator (CCI). A frame has no length of its own: the wire must
+// deliver it with the length that it was sent with. Packets of CTP are in compact_packet.h.
 #pragma once
 
 #include <cstddef>

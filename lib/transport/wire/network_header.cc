@@ -137,6 +137,11 @@ void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, con
   store_be16(udp + 2, dst.port);
 }
 
+uint8_t NetTemplate::dscp() const {
+  const std::byte* ip = bytes.data() + kEthSize;
+  return v6() ? static_cast<uint8_t>(load_be16(ip) >> 6 & 63) : static_cast<uint8_t>(load_u8(ip + 1) >> 2);
+}
+
 size_t NetTemplate::write(std::byte* frame, size_t udp_payload_len, uint8_t ecn) const {
   const size_t udp_len = kUdpSize + udp_payload_len;
   std::byte* ip = frame + kEthSize;

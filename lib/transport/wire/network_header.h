@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// network_header.h - Ethernet II, IPv4 or IPv6, and UDP around a UB packet (UBoE); the headers that a sender stamps onto
-// each packet, which can also be those of cna_packet.h.
+// network_header.h - Ethernet II, IPv4 or IPv6, and UDP around a UB packet (UBoE); the headers that a sender stamps
+// onto each packet, which can also be those of cna_packet.h.
 // UB Base Specification Rev 2.0, 5.2.3 and appendix E: no IP options or extension headers, no fragments, DF
 // set, UDP checksum 0, lengths that reach through the ICRC. The reader believes no length it has not
 // compared. Any UDP destination port is accepted: instances listen on various ports, the caller
@@ -85,6 +85,7 @@ struct NetTemplate {
   uint32_t checksum_partial = 0;  ///< one's complement sum of the constant IPv4 header words
 
   bool v6() const { return form == NetForm::kIpv6; }
+  uint8_t dscp() const;
 
   /// IPv4 if both addresses are, else IPv6. TTL or hop limit 64, IPv4 ID 0, DF.
   void init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src, const Endpoint& dst,

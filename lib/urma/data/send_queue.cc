@@ -106,6 +106,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   out->jfc = jfc.handle;
   out->rnr_retry = cfg.rnr_retry;
   out->err_timeout = cfg.err_timeout;
+  out->priority = cfg.priority;
   out->suspends = cfg.flag.bs.error_suspend != 0;
   out->completes_early = cfg.flag.bs.outorder_comp;
   return true;

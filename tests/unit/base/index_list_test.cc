@@ -22,6 +22,7 @@ struct LineOf {
 
   void push(uint32_t i) { list.push_back<&Record::in_line>(records, i); }
   void push_first(uint32_t i) { list.push_front<&Record::in_line>(records, i); }
+  void insert(uint32_t i, uint32_t place) { list.insert_before<&Record::in_line>(records, i, place); }
   uint32_t pop() { return list.pop_front<&Record::in_line>(records); }
   void remove(uint32_t i) { list.remove<&Record::in_line>(records, i); }
   std::vector<uint32_t> all() const {
@@ -139,6 +140,29 @@ TEST(IndexListDeathTest, who_stands_elsewhere_or_nowhere_does_not_leave) {
   }
 }
 #endif
+
+TEST(IndexList, who_comes_before_another_stands_in_front_of_it_wherever_that_is) {
+  for (const uint32_t place : {1u, 2u, 3u}) {
+    Line l;
+    for (uint32_t i : {1u, 2u, 3u}) l.push(i);
+    l.insert(7, place);
+    Indices expected = {1, 2, 3};
+    expected.insert(expected.begin() + place - 1, 7);
+    EXPECT_EQ(l.all(), expected);
+    EXPECT_EQ(l.list.back(), 3u);
+    l.remove(place);  // whose neighbour is another one now
+    l.remove(7);
+    l.push(7);
+    std::erase(expected, place);
+    std::erase(expected, 7u);
+    expected.push_back(7);
+    EXPECT_EQ(l.all(), expected);
+  }
+  Line alone;
+  alone.push(4);
+  alone.insert(5, 4);
+  EXPECT_EQ(alone.all(), (Indices{5, 4}));
+}
 
 template <class Link>
 void compare_with_deque() {

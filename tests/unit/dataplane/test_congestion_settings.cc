@@ -128,6 +128,37 @@ TEST(CongestionSettings, each_algorithm_has_its_name_and_only_some_need_the_mark
   }
 }
 
+// ---- classes ----------------------------------------------------------------------------------------------------
+
+CoreConfig classes_of(const char* dscp, const char* bulk_dscp) {
+  FakeEnvironment environment;
+  if (dscp != nullptr) environment.variables["SOFTUB_PORT_DSCP"] = dscp;
+  if (bulk_dscp != nullptr) environment.variables["SOFTUB_PORT_BULK_DSCP"] = bulk_dscp;
+  CoreConfig core;
+  set_classes(load(environment).port, &core);
+  return core;
+}
+
+TEST(Classes, bulk_messages_have_the_code_point_of_all_unless_they_have_one_of_their_own) {
+  struct {
+    const char *dscp, *bulk_dscp;
+    int of_all, of_bulk;
+  } constexpr kCases[] = {{nullptr, nullptr, 0, 0}, {"46", nullptr, 46, 46}, {"46", "8", 46, 8},
+                          {"46", "0", 46, 0},       {nullptr, "63", 0, 63},  {"63", "64", 63, 63}};
+  for (const auto& c : kCases) {
+    const CoreConfig core = classes_of(c.dscp, c.bulk_dscp);
+    EXPECT_EQ(core.dscp_of(false), c.of_all);
+    EXPECT_EQ(core.dscp_of(true), c.of_bulk);
+  }
+}
+
+TEST(Classes, a_code_point_that_there_is_not_is_refused) {
+  FakeEnvironment environment;
+  environment.variables["SOFTUB_PORT_BULK_DSCP"] = "65";
+  EXPECT_EQ(load_config(environment).error,
+            "env SOFTUB_PORT_BULK_DSCP: port.bulk_dscp = 65 is out of range 0..64 (code point)");
+}
+
 std::string error_of(const char* key, const char* value) {
   FakeEnvironment environment;
   environment.variables[variable(key)] = value;

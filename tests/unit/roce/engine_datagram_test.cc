@@ -317,6 +317,15 @@ TEST_F(ConnectionTest, traffic_class_is_that_of_the_requester) {
   }
 }
 
+TEST(TrafficClass, has_the_code_point_and_a_path_without_one_that_of_all_else) {
+  CoreConfig config;
+  config.dscp = 46;
+  config.bulk_dscp = 8;
+  EXPECT_EQ(dscp_of(config, {.traffic_class = 0}), 46);
+  EXPECT_EQ(dscp_of(config, {.traffic_class = 3}), 46) << "these bits are not of DSCP";
+  EXPECT_EQ(dscp_of(config, {.traffic_class = 0x68}), 0x68 >> 2);
+}
+
 TEST_F(ConnectionTest, made_despite_loss) {
   uint32_t n = 0;
   filter = [&](TestNode&, Bytes&) { return ++n % 2 == 0; };

@@ -357,6 +357,18 @@ TEST(PathPing, is_learned_from_and_answered_to_where_it_came_from) {
   EXPECT_TRUE(i.path(i.channel, 1).live);
 }
 
+// Else it would tell nothing of how the packets of the channel fare there.
+TEST(PathPing, and_its_answer_have_the_class_of_the_channel) {
+  for (const bool bulk : {false, true}) {
+    Asked i;
+    i.ch(i.channel).lane = bulk ? kBulkLane : kSmallLane;
+    ControlRecord ping = i.ping();
+    if (bulk) ping.flags |= wire::kRecordBulk;
+    EXPECT_EQ(i.on_ping(ping).at(0).bulk, bulk);
+    EXPECT_EQ(i.next_ping(i.channel).bulk, bulk);
+  }
+}
+
 TEST(PathPing, on_a_known_path_adds_none) {
   Asked i;
   i.on_ping(i.ping());

@@ -34,6 +34,10 @@ struct Outbox : Instance {
     out.record.attempt = attempt;
     send_record(*s, out);
   }
+  void put_of_class(bool bulk) {
+    put(1);
+    s->outbox[(s->outbox_tail - 1) % kOutboxRing].bulk = bulk;
+  }
   size_t send(size_t budget = 64) { return RecordSender<NarrowHost>(*s, host).send(budget); }
   // The attempts in the records that have not left.
   std::vector<uint32_t> waiting() const {
@@ -47,6 +51,19 @@ struct Outbox : Instance {
 };
 
 using Attempts = std::vector<uint32_t>;
+
+TEST(RecordSender, writes_the_code_point_of_the_class) {
+  Outbox o;
+  o.s->config.dscp = 46;
+  o.s->config.bulk_dscp = 8;
+  for (const bool bulk : {false, true}) o.put_of_class(bulk);
+  ASSERT_EQ(o.send(), 2u);
+  for (const size_t at : {0, 1}) {
+    wire::NetHeader net;
+    ASSERT_EQ(wire::parse_network(o.host.frames[at], net), wire::Drop::kNone);
+    EXPECT_EQ(net.dscp(), at == 0 ? 46 : 8);
+  }
+}
 
 TEST(RecordSender, that_passes_over_a_link_keeps_to_its_budget) {
   for (const bool first : {false, true}) {

@@ -35,6 +35,13 @@ ControlRecord terms_of(const Instance& i, const Channel& ch, RecordType type) {
   return r;
 }
 
+CoreConfig with_classes() {
+  CoreConfig c = Instance::config();
+  c.dscp = 46;
+  c.bulk_dscp = 8;
+  return c;
+}
+
 // ---- what records say ------------------------------------------------------------------------------------------
 
 TEST(Terms, a_request_says_who_asks_whom_and_for_which_application) {
@@ -192,6 +199,32 @@ TEST(Terms, the_end_of_a_sequence_context_is_told_by_a_channel_that_is_up) {
   EXPECT_EQ(told.type, RecordType::kScFree);
   EXPECT_EQ(told.sender_tpn, i.ch(bulk).tpn);
   EXPECT_EQ(told.scid, 5u);
+}
+
+TEST(Terms, packets_have_the_code_point_of_the_class_of_their_channel) {
+  for (const uint32_t lane : {kSmallLane, kBulkLane}) {
+    for (const bool asks : {false, true}) {
+      Instance i({.mtu = 4096, .lossless = true}, with_classes());
+      uint32_t channel = 0;
+      if (asks) {
+        channel = channel_to(*i.s, i.ch(i.connect()).peer, lane);
+        on_record(*i.s, i.from, i.reply_of_peer(channel, RecordType::kRep));
+      } else {
+        ControlRecord request = i.request_of_peer();
+        if (is_bulk(lane)) request.flags |= wire::kRecordBulk;
+        channel = i.open_as_target(request);
+      }
+      ASSERT_TRUE(i.ch(channel).is_up());
+      EXPECT_EQ(i.ch(channel).headers.dscp(), is_bulk(lane) ? 8 : 46);
+    }
+  }
+}
+
+TEST(Terms, records_of_set_up_are_of_the_small_class_whatever_the_channel) {
+  Instance i({.mtu = 4096, .lossless = true}, with_classes());
+  const uint32_t small = i.connect();
+  channel_to(*i.s, i.ch(small).peer, kBulkLane);
+  for (const OutRecord& out : i.sent()) EXPECT_FALSE(out.bulk);
 }
 
 TEST(Terms, pauses_double_from_the_least_one) {

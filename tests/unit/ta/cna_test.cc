@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels of RTP over UB's own network header (UB Base Specification Rev 2.0, 5.2.2), and what their congestion control
-// indicator (5.3.5) makes of congestion.
+// Channels of RTP over UB's own network header (UB Base Specification Rev 2.0, 5.2.2), and what their congestion
+// control indicator (5.3.5) makes of congestion.
 #include "lib/impair/congestion_mark.h"
 #include "lib/transport/wire/cna_packet.h"
 #include "lib/transport/wire/compact_packet.h"

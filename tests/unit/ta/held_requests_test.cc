@@ -76,14 +76,51 @@ struct Paced : Requests {
   OwnerLimits limits;
 };
 
-TEST(Paced, a_request_waits_before_it_begins_and_never_in_its_middle) {
+// A program whose requests are as long as it likes sends no more than its rate, one millisecond and one segment.
+TEST(Paced, long_requests_leave_at_an_even_pace) {
+  constexpr uint32_t kSegments = 7;
+  for (const WrOp op : {WrOp::kWrite, WrOp::kRead}) {
+    Paced p;
+    const Instant began = p.s->now;
+    for (int request = 0; request < 3; ++request) p.post(op, kSegments * kSegment);
+    uint64_t bytes = 0;
+    for (uint32_t left = 3 * kSegments; left != 0;) {
+      const size_t now = p.sent().size();
+      ASSERT_GT(now, 0u);
+      left -= static_cast<uint32_t>(now);
+      bytes += now * kSegment;
+      const auto by_rate = static_cast<uint64_t>((p.s->now - began).us());  // a byte in a microsecond
+      ASSERT_LE(bytes, by_rate + 1000 + kSegment);
+      for (uint32_t tassn = 0; tassn < 3 * kSegments; ++tassn) p.answer(tassn);
+      p.wait_for_rate();
+    }
+    EXPECT_GE((p.s->now - began).us(), 3 * kSegments * kSegment - 1000) << "and not much less";
+    EXPECT_LE((p.s->now - began).us(), 3 * kSegments * (kSegment + 256));
+  }
+}
+
+TEST(Paced, a_segment_costs_its_bytes_and_those_of_its_headers) {
   Paced p;
-  p.post(WrOp::kWrite, 3 * kSegment);
-  EXPECT_EQ(p.sent().size(), 3u);
-  p.post(WrOp::kWrite);
-  EXPECT_TRUE(p.sent().empty());
-  p.wait_for_rate();
+  p.post(WrOp::kWrite, 2 * kSegment + 100);
+  for (const uint32_t bytes : {kSegment, kSegment, 100u}) {
+    const Instant paid = later(p.limits.pacer.next, p.s->now);
+    EXPECT_EQ(p.sent().size(), 1u);
+    EXPECT_EQ(p.limits.pacer.next, paid + microseconds(bytes + cc::Pacer::kRequestBytes));
+    p.wait_for_rate();
+  }
+}
+
+// What is refused goes again at no price, since it was paid for.
+TEST(Paced, a_refused_segment_costs_nothing_again) {
+  Paced p;
+  p.post(WrOp::kSend);
   EXPECT_EQ(p.sent().size(), 1u);
+  const Instant next = p.limits.pacer.next;
+  p.refuse(0, 1);
+  p.pass(seconds(1));
+  p.timer();
+  EXPECT_EQ(p.sent().size(), 1u);
+  EXPECT_EQ(p.limits.pacer.next, next);
 }
 
 TEST(Paced, a_queue_that_waits_for_the_rate_of_its_owner_alone_waits_for_no_answers) {

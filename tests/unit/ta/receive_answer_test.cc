@@ -175,15 +175,14 @@ TEST(Message, its_channel_gives_the_peer_as_long_as_the_request) {
   EXPECT_GT(r.ch().give_up_after, seconds(1)) << "the longest one";
 }
 
-TEST(Message, each_request_is_charged_to_the_rate_of_its_owner) {
+TEST(Message, each_segment_is_charged_to_the_rate_of_its_owner) {
   Requests r;
   OwnerLimits limits;
   limits.pacer.bytes_per_second = 1'000'000'000;
   r.q().limits = &limits;
   r.post(WrOp::kWrite, 2 * kSegment);
   r.sent();
-  const Duration takes = nanoseconds(2 * kSegment + cc::Pacer::kRequestBytes);
-  EXPECT_EQ(limits.pacer.next, r.s->now + takes) << "once, however it is cut";
+  EXPECT_EQ(limits.pacer.next, r.s->now + nanoseconds(2 * (kSegment + cc::Pacer::kRequestBytes)));
 }
 
 // ---- refusals --------------------------------------------------------------------------------------------------

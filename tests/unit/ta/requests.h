@@ -29,6 +29,7 @@ struct Requests : Objects {
     uint32_t depth = 64;
     uint32_t lanes = 1;
     uint32_t channels = 8;
+    uint32_t queues = small_tables().max_queues;
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
     bool suspends = false;
@@ -67,6 +68,7 @@ struct Requests : Objects {
     CoreConfig c = small_tables();
     c.lanes = o.lanes;
     c.max_channels = o.channels;
+    c.max_queues = o.queues;
     c.channels_per_lane = o.channels_per_lane;
     c.slow_memory = o.slow_memory;
     c.rol = o.rol;

@@ -29,6 +29,13 @@ TEST(BeginPaths, makes_the_only_path_the_first_one) {
   EXPECT_EQ(s.ch().send_window, s.path(0).flow.window_packets);
 }
 
+TEST(AddPath, has_the_code_point_of_the_channels_class) {
+  SeveralPaths s(0);
+  s.ch().headers.init({}, {}, local_of(0), peer_address(), 8);
+  s.begin(2);
+  for (const uint8_t path : {0, 1}) EXPECT_EQ(s.path(path).headers.dscp(), 8) << int{path};
+}
+
 TEST(BeginPaths, gives_the_round_trips_of_the_channels_own_flow_back) {
   CoreConfig config = several_paths();
   config.listen_to_network = true;

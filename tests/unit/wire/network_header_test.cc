@@ -82,6 +82,7 @@ TEST(NetTemplate, frames_are_read_back_with_ecn_and_dscp) {
       EXPECT_EQ(net.v6, v6);
       EXPECT_EQ(net.ecn(), ecn);
       EXPECT_EQ(net.dscp(), 11);
+      EXPECT_EQ(t.dscp(), 11);
       EXPECT_EQ(net.src.port, 49152);
       EXPECT_EQ(net.dst.port, kUbUdpPort);
       EXPECT_EQ(net.dst.ip, v6 ? v6_address(2) : kV4B.ip);

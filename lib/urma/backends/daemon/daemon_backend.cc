@@ -332,6 +332,7 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.jfc = config.sq.jfc;
   queue.rnr_retry = config.sq.rnr_retry;
   queue.err_timeout = config.sq.err_timeout;
+  queue.priority = config.sq.priority;
   queue.suspends = config.sq.suspends;
   queue.completes_early = config.sq.completes_early;
   queue.jfr = config.jfr;

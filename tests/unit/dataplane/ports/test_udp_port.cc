@@ -18,6 +18,7 @@
 #include "dataplane/udp_port.h"
 #include "lib/transport/roce/wire/bth.h"
 #include "lib/transport/wire/id_port.h"
+#include "tests/unit/dataplane/ports/udp_pair.h"
 
 // A full socket buffer cannot be had on loopback (the kernel does not count what it delivered), so these two
 // stand in for the C library's and refuse when told to.
@@ -48,69 +49,6 @@ extern "C" int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
 
 namespace ub {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-struct Pair {
-  UdpPort a, b;
-  std::string error;
-  bool open(const char* ip, uint32_t mtu = 0) {
-    UdpPortOptions o;
-    o.addresses = {*parse_ip(ip)};
-    o.wanted_port = 0;
-    o.mtu = mtu;
-    o.dscp = 46;
-    o.receive_tos = true;
-    bool ok = a.open(o, &error) && b.open(o, &error);
-    a.set_link(5);
-    b.set_link(6);
-    return ok;
-  }
-};
-
-Bytes make_frame(const wire::Endpoint& from, const wire::Endpoint& to, size_t payload, uint8_t seed, uint8_t dscp = 46,
-                 uint8_t ecn = 0) {
-  wire::NetTemplate t;
-  t.init({}, {}, from, to, dscp);
-  Bytes f(t.size + payload);
-  t.write(f.data(), payload, ecn);
-  for (size_t i = 0; i < payload; ++i) f[t.size + i] = static_cast<std::byte>(seed + i);
-  return f;
-}
-
-bool send(UdpPort& port, const Bytes& frame) {
-  std::byte* at = port.tx_begin(port.link(), frame.size());
-  if (at == nullptr) return false;
-  std::memcpy(at, frame.data(), frame.size());
-  port.tx_commit(port.link(), at, frame.size());
-  return true;
-}
-
-// Would a thread that sleeps on the port wake?
-bool rings(const UdpPort& port, int patience_ms) {
-  std::vector<int> fds;
-  port.fds(fds);
-  std::vector<pollfd> polled;
-  for (int fd : fds) polled.push_back({fd, POLLIN, 0});
-  return ::poll(polled.data(), polled.size(), patience_ms) > 0;
-}
-
-size_t receive(UdpPort& port, RxFrame* out, size_t room) {
-  while (rings(port, 1000)) {
-    size_t n = port.rx_burst(out, room);
-    if (n != 0) return n;
-  }
-  return 0;
-}
-
-bool has_ipv6() {
-  UdpPort probe;
-  UdpPortOptions o;
-  o.addresses = {*parse_ip("::1")};
-  o.wanted_port = 0;
-  std::string error;
-  return probe.open(o, &error);
-}
 
 void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
   Pair p;
