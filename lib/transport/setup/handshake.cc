@@ -105,6 +105,15 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   arm_setup(s, channel);
 }
 
+// The peer asks or confirms on another path than before: answers on that one may be lost, or the peer may have taken the
+// answer that came on this one.
+void follow(Channel& ch, const Arrival& from) {
+  if (!ch.takes_paths || ch.remote_endpoint == from.remote) return;
+  ch.local_endpoint = from.local;
+  ch.remote_endpoint = from.remote;
+  ch.headers.init({}, {}, from.local, from.remote, ch.headers.dscp());
+}
+
 void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   if (ch.state == ChannelState::kHalfOpen) {
@@ -150,9 +159,8 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (accepted != 0) {
     Channel& ch = s.channels[accepted];
     if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) {
-      // By another path: the answers to the first one may be lost.
-      const bool moves = ch.state == ChannelState::kHalfOpen && ch.takes_paths && ch.remote_endpoint != from.remote;
-      return moves ? respond(s, accepted, from, r) : answer_again(s, accepted, r);
+      if (ch.state == ChannelState::kHalfOpen) follow(ch, from);
+      return answer_again(s, accepted, r);
     }
   }
   if (r.repeats && !has_repeats(s)) {
@@ -207,17 +215,6 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   open_channel(s, channel);
 }
 
-namespace {
-
-// The peer has taken the answer that it got on another path.
-void move_channel(Channel& ch, const Arrival& from) {
-  ch.local_endpoint = from.local;
-  ch.remote_endpoint = from.remote;
-  ch.headers.init({}, {}, from.local, from.remote, ch.headers.dscp());
-}
-
-}  // namespace
-
 void on_confirm(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
   if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
@@ -227,7 +224,7 @@ void on_confirm(CoreState& s, const Arrival& from, const ControlRecord& r) {
   const LinkConfig& link = s.links[ch.link].config;
   const bool fits = valid_parameters(s, link, r) && same_service(ch, r) && r.mtu <= link.mtu;
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
-  if (ch.takes_paths && ch.remote_endpoint != from.remote) move_channel(ch, from);
+  follow(ch, from);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
 }

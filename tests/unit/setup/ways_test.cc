@@ -111,6 +111,26 @@ TEST(Ways, answers_a_request_that_comes_again_by_another_on_that) {
   EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
 }
 
+// Data must not open a channel whose MTU is not known: the peer may have taken the answer to either of its requests.
+TEST(Ways, of_which_each_was_asked_with_another_mtu_leave_that_to_the_confirmation) {
+  Paths i;
+  ControlRecord request = i.request_of_peer();
+  request.several_paths = true;
+  const uint32_t channel = i.half_open(request);
+  const wire::Endpoint other{wire::IpAddress::from_v4(0x0A000102), 4792};
+  ControlRecord shorter = request;
+  shorter.mtu = 2048;
+  on_record(*i.s, i.over(i.from.local, other), shorter);
+  EXPECT_EQ(i.only().remote, other);
+  EXPECT_TRUE(i.ch(channel).several_mtus);
+  ControlRecord confirm = i.of(channel, RecordType::kConf);
+  confirm.mtu = request.mtu;
+  on_record(*i.s, i.from, confirm);
+  ASSERT_TRUE(i.ch(channel).is_up());
+  EXPECT_EQ(i.ch(channel).mtu, request.mtu);
+  EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
+}
+
 // ---- finding ---------------------------------------------------------------------------------------------------
 
 TEST(Ways, are_asked_in_turn_for_an_id) {
