@@ -105,8 +105,8 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   arm_setup(s, channel);
 }
 
-// The peer asks or confirms on another path than before: answers on that one may be lost, or the peer may have taken the
-// answer that came on this one.
+// The peer asks or confirms on another path than before: answers on that one may be lost, or the peer may have taken
+// the answer that came on this one.
 void follow(Channel& ch, const Arrival& from) {
   if (!ch.takes_paths || ch.remote_endpoint == from.remote) return;
   ch.local_endpoint = from.local;
