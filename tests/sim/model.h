@@ -68,6 +68,7 @@ struct Wr {
   uint64_t posted_tick = 0, resolved_tick = 0;
   uint64_t posted_ns = 0, resolved_ns = 0;
   bool received = false;
+  uint64_t overtaken_by = 0;  // was received after this later one of its queue, so it must not succeed
   uint32_t qpn = 0, qkey = 0;  // UD: what it shows
   uint32_t deliveries = 0;     // UM, UD
   bool must_arrive = false;    // the same, when nothing gets lost
@@ -171,6 +172,8 @@ class Model {
   bool carries(const Receive&, const Wr&, uint64_t* bad_byte) const;
   bool left_by_aborted(const LocalRange&, uint64_t from, uint64_t at, const Jfr*) const;
   bool may_fail_locally(const Receiver&, const Receive&, const Queue* sender) const;
+  void overtaken(Wr& w, uint64_t later);
+  void check_order(const Wr& w);
   void check_never_ran(const Wr&);
   void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);
   bool is_datagram(const Wr&, const Cqe&, uint32_t length) const;

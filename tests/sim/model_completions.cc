@@ -24,6 +24,19 @@ void Model::check_never_ran(const Wr& w) {
     fail("%s was received, but completed with %s", describe(w).c_str(), status_name(w.status));
 }
 
+// It may have been given up for its deadline before the later one began, and the application is told when those before it
+// are done. Then it does not succeed.
+void Model::overtaken(Wr& w, uint64_t later) {
+  w.overtaken_by = later;
+  const bool may_be_given_up = (w.allowed & bit(CrStatus::kAckTimeout)) != 0;
+  if (w.state != Wr::State::kOutstanding || !may_be_given_up) check_order(w);
+}
+
+void Model::check_order(const Wr& w) {
+  if (w.overtaken_by != 0)
+    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), w.overtaken_by);
+}
+
 void Model::check_read(const Wr& w) {
   std::vector<std::byte> joined;
   const std::byte* data = nullptr;
@@ -68,6 +81,7 @@ void Model::resolve(Wr& w, CrStatus status) {
   w.resolved_tick = tick_;
   w.resolved_ns = *now_ns_;
   if (status == CrStatus::kSuccess) {
+    check_order(w);
     if (w.may_run) check_success(w);
   } else {
     if (is_atomic(w.op) && w.may_run) atomics_.at(w.remote->uid)->uncertain(w.atomic);
@@ -266,11 +280,9 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   // Of a queue that was reset it may have been given up, though the application does not know yet.
   const bool gave_up =
       w.state == Wr::State::kFailed || w.state == Wr::State::kLost || (w.allowed & bit(CrStatus::kWrFlush)) != 0;
-  if (w.id < inbox.newest_received && !gave_up && (w.queue->mode == Mode::kRc || !rnr_seen))
-    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), inbox.newest_received);
-  if (w.id < inbox.newest_in_order && !gave_up)
-    fail("%s was received after wr %" PRIu64 ", which asks for the order of completions", describe(w).c_str(),
-         inbox.newest_in_order);
+  const bool ordered = w.queue->mode == Mode::kRc || !rnr_seen;
+  if (w.id < inbox.newest_received && !gave_up && ordered) overtaken(w, inbox.newest_received);
+  if (w.id < inbox.newest_in_order && !gave_up) overtaken(w, inbox.newest_in_order);
   inbox.newest_received = std::max(inbox.newest_received, w.id);
   if ((w.flags & kWrCompOrder) != 0) inbox.newest_in_order = std::max(inbox.newest_in_order, w.id);
   if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0))
