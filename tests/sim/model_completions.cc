@@ -24,8 +24,8 @@ void Model::check_never_ran(const Wr& w) {
     fail("%s was received, but completed with %s", describe(w).c_str(), status_name(w.status));
 }
 
-// It may have been given up for its deadline before the later one began, and the application is told when those before it
-// are done. Then it does not succeed.
+// It may have been given up for its deadline before the later one began, and the application is told when those before
+// it are done. Then it does not succeed.
 void Model::overtaken(Wr& w, uint64_t later) {
   w.overtaken_by = later;
   const bool may_be_given_up = (w.allowed & bit(CrStatus::kAckTimeout)) != 0;
