@@ -108,7 +108,7 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
 // The peer asks or confirms on another path than before: answers on that one may be lost, or the peer may have taken
 // the answer that came on this one.
 void follow(Channel& ch, const Arrival& from) {
-  if (!ch.takes_paths || ch.remote_endpoint == from.remote) return;
+  if (!ch.takes_paths || (ch.remote_endpoint == from.remote && ch.local_endpoint == from.local)) return;
   ch.local_endpoint = from.local;
   ch.remote_endpoint = from.remote;
   ch.headers.init({}, {}, from.local, from.remote, ch.headers.dscp());

@@ -94,41 +94,45 @@ TEST(Ways, drops_an_answer_from_an_address_of_no_path) {
   EXPECT_EQ(i.count(Counter::kRxDropRecordPeer), 1u);
 }
 
+// The peer asks, and then once more by another path.
+struct AskedTwice : Paths {
+  explicit AskedTwice(const Arrival& second, uint16_t its_mtu = 4096) {
+    ControlRecord request = request_of_peer();
+    request.several_paths = true;
+    channel = half_open(request);
+    request.mtu = its_mtu;
+    on_record(*s, second, request);
+    const OutRecord answer = only();
+    EXPECT_EQ(answer.local, second.local);
+    EXPECT_EQ(answer.remote, second.remote);
+    EXPECT_EQ(ch(channel).local_endpoint, second.local);
+    EXPECT_EQ(ch(channel).remote_endpoint, second.remote);
+  }
+  /// But it has got the first answer, and confirms that.
+  void confirm_first() {
+    on_record(*s, from, of(channel, RecordType::kConf));
+    ASSERT_TRUE(ch(channel).is_up());
+    EXPECT_EQ(ch(channel).local_endpoint, from.local);
+    EXPECT_EQ(ch(channel).remote_endpoint, from.remote);
+  }
+  uint32_t channel = 0;
+};
+
+const Arrival kUsual = Paths().from;
+const wire::Endpoint kOther{wire::IpAddress::from_v4(0x0A000102), 4792};
+
 // The answers on the first path may be lost, so the one that is asked answers where it is asked.
 TEST(Ways, answers_a_request_that_comes_again_by_another_on_that) {
-  Paths i;
-  ControlRecord request = i.request_of_peer();
-  request.several_paths = true;
-  const uint32_t channel = i.half_open(request);
-  const wire::Endpoint other{wire::IpAddress::from_v4(0x0A000102), 4792};
-  on_record(*i.s, i.over(i.from.local, other), request);
-  EXPECT_EQ(i.only().remote, other);
-  EXPECT_EQ(i.ch(channel).remote_endpoint, other);
-  // But the peer has got the first answer, and confirms that.
-  ControlRecord confirm = i.of(channel, RecordType::kConf);
-  on_record(*i.s, i.from, confirm);
-  ASSERT_TRUE(i.ch(channel).is_up());
-  EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
+  AskedTwice({kUsual.link, kUsual.local, kOther}).confirm_first();
+  AskedTwice({kUsual.link, kOther, kUsual.remote}).confirm_first();
 }
 
 // Data must not open a channel whose MTU is not known: the peer may have taken the answer to either of its requests.
 TEST(Ways, of_which_each_was_asked_with_another_mtu_leave_that_to_the_confirmation) {
-  Paths i;
-  ControlRecord request = i.request_of_peer();
-  request.several_paths = true;
-  const uint32_t channel = i.half_open(request);
-  const wire::Endpoint other{wire::IpAddress::from_v4(0x0A000102), 4792};
-  ControlRecord shorter = request;
-  shorter.mtu = 2048;
-  on_record(*i.s, i.over(i.from.local, other), shorter);
-  EXPECT_EQ(i.only().remote, other);
-  EXPECT_TRUE(i.ch(channel).several_mtus);
-  ControlRecord confirm = i.of(channel, RecordType::kConf);
-  confirm.mtu = request.mtu;
-  on_record(*i.s, i.from, confirm);
-  ASSERT_TRUE(i.ch(channel).is_up());
-  EXPECT_EQ(i.ch(channel).mtu, request.mtu);
-  EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
+  AskedTwice i({kUsual.link, kUsual.local, kOther}, 2048);
+  EXPECT_TRUE(i.ch(i.channel).several_mtus);
+  i.confirm_first();
+  EXPECT_EQ(i.ch(i.channel).mtu, 4096);
 }
 
 // ---- finding ---------------------------------------------------------------------------------------------------
