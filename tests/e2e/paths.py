@@ -178,34 +178,45 @@ def check_trace(trace, channel, link, begin, end):
 # ---- the tests -----------------------------------------------------------------------------------------------------
 
 
-def cut_under_load(args, hosts, directory, link):
-    build = args.build
-    admin = os.path.join(build, "tools/admin/urma_admin")
-    trace = os.path.join(directory, f"cut{link}.csv")
-    port = str(free_port())
-    perf = [os.path.join(build, "tools/perf/urma_perf"), "write_bw", "-s", "16384", "-t", "64", "-Q", "8", "-e", "-p", port]
-    server = hosts.start(2, [*perf, "--verify", "--target-mode", "block"])
+def run_pair(args, hosts, options, of_client=(), meanwhile=lambda client: None):
+    """urma_perf write_bw from the first host to the second one. Returns what `meanwhile` does."""
+    perf = [os.path.join(args.build, "tools/perf/urma_perf"), "write_bw", "-e", "--verify", "-p", str(free_port()), *options]
+    server = hosts.start(2, [*perf, "--target-mode", "block"])
     client = None
     try:
         server.wait_for_text("TCP port")
-        client = hosts.start(1, [*perf, "--verify", "-D", "8", "--trace", trace, address(CONTROL, 2)])
-        wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS), "all paths live")
-        time.sleep(BEFORE)
-        hosts.set_link(link, "down")
-        begin = time.time()
-        wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS) - {link}, "the path is dead")
-        check_lines(show_channels(admin, client, hosts), link)
-        time.sleep(max(begin + CUT - time.time(), 0))
-        end = time.time()
-        hosts.set_link(link, "up")
-        channel = wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS), "the path lives again")
+        client = hosts.start(1, [*perf, *of_client, address(CONTROL, 2)])
+        result = meanwhile(client)
         client.expect(0, PATIENCE)
         server.expect(0, PATIENCE)
+        return result
     except Failure as failure:
         raise Failure(f"{failure}\n--- server:\n{server.text()}") from None
     finally:
         for process in filter(None, (server, client)):
             process.kill()
+
+
+def cut_and_heal(admin, client, hosts, link):
+    """Returns the channel, and when the link was cut and whole again."""
+    wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS), "all paths live")
+    time.sleep(BEFORE)
+    hosts.set_link(link, "down")
+    begin = time.time()
+    wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS) - {link}, "the path is dead")
+    check_lines(show_channels(admin, client, hosts), link)
+    time.sleep(max(begin + CUT - time.time(), 0))
+    end = time.time()
+    hosts.set_link(link, "up")
+    channel = wait_for_channel(admin, client, hosts, lambda c: live_links(c) == set(LINKS), "the path lives again")
+    return channel, begin, end
+
+
+def cut_under_load(args, hosts, directory, link):
+    admin = os.path.join(args.build, "tools/admin/urma_admin")
+    trace = os.path.join(directory, f"cut{link}.csv")
+    channel, begin, end = run_pair(args, hosts, ["-s", "16384", "-t", "64", "-Q", "8"], ["-D", "8", "--trace", trace],
+                                   lambda client: cut_and_heal(admin, client, hosts, link))
     check_trace(Trace(trace), channel, link, begin, end)
 
 
@@ -221,20 +232,8 @@ def first(args, hosts, directory):
 
 def set_up(args, hosts, directory):
     """The path of the EIDs is cut, and programs that begin find each other by the others."""
-    perf = [os.path.join(args.build, "tools/perf/urma_perf"), "write_bw", "-n", "1000", "-e", "-p", str(free_port())]
     hosts.set_link(FIRST, "down")
-    server = hosts.start(2, [*perf, "--verify", "--target-mode", "block"])
-    client = None
-    try:
-        server.wait_for_text("TCP port")
-        client = hosts.start(1, [*perf, "--verify", address(CONTROL, 2)])
-        client.expect(0, PATIENCE)
-        server.expect(0, PATIENCE)
-    except Failure as failure:
-        raise Failure(f"{failure}\n--- server:\n{server.text()}") from None
-    finally:
-        for process in filter(None, (server, client)):
-            process.kill()
+    run_pair(args, hosts, ["-n", "1000"])
 
 
 def main():

@@ -10,9 +10,8 @@
 //   24-27 attempt                       56-71 sender's EID
 //   28 flags; 29-31 sender's TPN        72-87 wanted EID
 //   32 retransmission; 33-35 peer TPN   88-91 sender's uasid, 92-95 wanted uasid
-//   36 compact (1), repeats (1),        (SC_FREE: 88-90 SCID instead of the uasids)
-//   several paths (1), CNA (1), CC (4)
-//   37-39 first PSN of sender
+//   36 compact (1), repeats (1), several paths (1), CNA (1), CC (4); 37-39 first PSN of sender
+//   SC_FREE: 88-90 SCID instead of the uasids
 //   96-99 sender's application, in records of 100 bytes
 //   FIND and FOUND: 33-35 an id of the wanted EID instead of a TPN
 #pragma once
