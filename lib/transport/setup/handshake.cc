@@ -124,6 +124,17 @@ void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   send_about(s, ch, RecordType::kRep);
 }
 
+// Our own request is the one that counts, but the peer may not have got it: its request tells of a path that works, which
+// this end may not know.
+void ask_where_the_peer_asks(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+  Channel& ch = s.channels[channel];
+  if (!r.several_paths || !offers_paths(s, s.links[ch.link].config, ch.lane) || from.link != ch.link) return;
+  if (ch.remote_endpoint == from.remote && ch.local_endpoint == from.local) return;
+  ch.local_endpoint = from.local;
+  ch.remote_endpoint = from.remote;
+  send_about(s, ch, RecordType::kReq);
+}
+
 // A new instance uses the address of one that we know: asks whether the former one still lives.
 void ask_former_instance(CoreState& s, const Arrival& from, const ControlRecord& r) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
@@ -171,7 +182,8 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (current != 0 && s.channels[current].state == ChannelState::kReqSent && !is_self(s, peer)) {
     if (s.config.incarnation < r.sender_incarnation) {
       s.count(Counter::kTpChannelRejected);
-      return send_reply(s, from, r, RecordType::kRej, RecordReason::kGlare);
+      send_reply(s, from, r, RecordType::kRej, RecordReason::kGlare);
+      return ask_where_the_peer_asks(s, current, from, r);
     }
     lane.accepted[r.place] = current;
     return respond(s, current, from, r);
@@ -204,10 +216,10 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   const Ways ways = ways_to(s, s.peers[ch.peer].path, ch.lane);
-  if (!ways.has(from)) return s.drop(Counter::kRxDropRecordPeer);
+  if (!ways.has(from) && from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
   const bool fits = valid_parameters(s, s.links[ch.link].config, r) && same_service(ch, r);
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
-  if (ways.all().size() > 1) ch.local_endpoint = from.local;
+  if (offers_paths(s, s.links[ch.link].config, ch.lane)) ch.local_endpoint = from.local;
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);

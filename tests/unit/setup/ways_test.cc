@@ -135,6 +135,40 @@ TEST(Ways, of_which_each_was_asked_with_another_mtu_leave_that_to_the_confirmati
   EXPECT_EQ(i.ch(i.channel).mtu, 4096);
 }
 
+// Our request wins, but its path may be cut; this end knows no other.
+TEST(Ways, of_a_request_that_loses_are_those_of_the_one_that_wins) {
+  Paths i;
+  const uint32_t channel = i.connect();
+  i.sent();
+  ControlRecord request = i.request_of_peer();
+  request.several_paths = true;
+  const Arrival by_another{i.from.link, i.from.local, kOther};
+  on_record(*i.s, by_another, request);
+  const std::vector<OutRecord> out = i.sent();
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].record.reason, RecordReason::kGlare);
+  EXPECT_EQ(out[1].record.type, RecordType::kReq);
+  EXPECT_EQ(out[1].remote, kOther);
+  on_record(*i.s, by_another, request);
+  EXPECT_EQ(i.only().record.reason, RecordReason::kGlare) << "it was asked there";
+  on_record(*i.s, by_another, i.of(channel, RecordType::kRep));
+  ASSERT_TRUE(i.ch(channel).is_up());
+  EXPECT_EQ(i.ch(channel).remote_endpoint, kOther);
+}
+
+TEST(Ways, of_a_request_that_loses_are_nothing_to_a_channel_with_one_path) {
+  for (const bool ours : {false, true}) {
+    Paths i(several(ours ? 4 : 1));
+    const uint32_t channel = i.connect();
+    i.sent();
+    ControlRecord request = i.request_of_peer();
+    request.several_paths = !ours;
+    on_record(*i.s, {i.from.link, i.from.local, kOther}, request);
+    EXPECT_EQ(i.only().record.reason, RecordReason::kGlare);
+    EXPECT_EQ(i.ch(channel).remote_endpoint, i.from.remote);
+  }
+}
+
 // ---- finding ---------------------------------------------------------------------------------------------------
 
 TEST(Ways, are_asked_in_turn_for_an_id) {
