@@ -124,8 +124,8 @@ void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   send_about(s, ch, RecordType::kRep);
 }
 
-// Our own request is the one that counts, but the peer may not have got it: its request tells of a path that works, which
-// this end may not know.
+// Our own request is the one that counts, but the peer may not have got it: its request tells of a path that works,
+// which this end may not know.
 void ask_where_the_peer_asks(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   if (!r.several_paths || !offers_paths(s, s.links[ch.link].config, ch.lane) || from.link != ch.link) return;
