@@ -2,6 +2,7 @@
 #include "tests/sim/options.h"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <initializer_list>
@@ -304,15 +305,19 @@ void draw_congestion(Options& o) {
   o.net.refuse = maybe<double>(rng, 0.5, {0.1, 0.9, 1});
 }
 
-// The same, of several paths. Half of the times a few faults hit one of them each.
-void draw_paths(Options& o) {
-  Prng rng(o.seed ^ 0x9a745);
-  if (o.lossless || !rng.chance(0.35)) return;
+// Several paths, most often with a few faults that hit one of them each.
+void draw_several_paths(Prng& rng, Options& o) {
   o.net.paths = pick<uint32_t>(rng, {2, 2, 3, 4, 8});
   o.net.paths_by_address = !o.shared_port_ip && rng.chance(0.5);
   o.core.path_channels = pick<uint32_t>(rng, {64, 64, 3});
   o.core.spread = pick<Spread>(rng, {Spread::kPackets, Spread::kPackets, Spread::kMessages, Spread::kQueues});
   o.fault.path_faults = maybe<uint32_t>(rng, 0.7, {1, 3, 10, 30});
+}
+
+// The same, of several paths.
+void draw_paths(Options& o) {
+  Prng rng(o.seed ^ 0x9a745);
+  if (!o.lossless && rng.chance(0.35)) draw_several_paths(rng, o);
 }
 
 // The same, of channels over UB's own network header.
@@ -523,6 +528,21 @@ Options Options::draw_rol_by_ctp(uint64_t seed) {
   o.fault.partitions = o.fault.path_faults = 0;
   o.work.queues_per_app = std::max(o.work.queues_per_app, 1u);
   draw_compact_rol(rng, o);
+  return o;
+}
+
+Options Options::draw_with_paths(uint64_t seed) {
+  constexpr std::array kControls{cc::Control::kNone, cc::Control::kCaqm, cc::Control::kLdcp, cc::Control::kDcqcn,
+                                 cc::Control::kSwift};
+  Options o = draw(seed);
+  for (uint64_t n = 1; o.lossless; ++n) o = draw(seed + n * kOtherSeeds);  // there is one path then
+  Prng rng(seed ^ 0x9a75);
+  o.seed = seed;
+  draw_several_paths(rng, o);
+  o.fault.path_faults = std::max(o.fault.path_faults, 1u);
+  o.work.control = kControls[seed % kControls.size()];
+  o.net.mark = maybe<double>(rng, 0.7, {0.001, 0.01, 0.1, 0.5});
+  o.net.refuse = maybe<double>(rng, 0.5, {0.1, 0.9, 1});
   return o;
 }
 

@@ -185,6 +185,7 @@ struct Options {
   static Options draw_rol_by_ctp(uint64_t seed);    // a swarm seed on a wire that loses nothing, with queues of ROL
   static Options draw_apertures(uint64_t seed);     // a swarm seed with programs that load and store
   static Options draw_queue_path(uint64_t seed);    // some of these: what apertures do by queues, under all faults
+  static Options draw_with_paths(uint64_t seed);    // a swarm seed with several paths, which have faults
   static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;                         // every option, one line each
 };

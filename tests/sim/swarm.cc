@@ -8,6 +8,7 @@
 //   ub_sim --repeated --seeds 1000              swarm seeds whose packets come twice, late and again seconds later
 //   ub_sim --rol-by-ctp --seeds 1000            swarm seeds on a wire that loses nothing, with queues of ROL
 //   ub_sim --apertures --seeds 10000            swarm seeds with programs that load and store remote memory
+//   ub_sim --paths --seeds 20000                swarm seeds whose paths have faults, each fifth under the same control
 //   ub_sim --orders --seeds 100                 the same for short programs about order (order_programs.h)
 #include <malloc.h>
 #include <sys/mman.h>
@@ -42,7 +43,7 @@ struct Plan {
   uint32_t jobs = 1;
   uint64_t stop_after = 10;
   bool brief = false, states = false, orders = false, repeated = false, rol_by_ctp = false,
-       apertures = false;
+       apertures = false, paths = false;
 
   RunResult run(uint64_t seed, RunWishes wishes) const {
     return orders ? run_order_programs(seed, wishes) : run_scenario(options(seed), wishes);
@@ -50,11 +51,13 @@ struct Plan {
   Options options(uint64_t seed) const {
     if (orders) return Options::draw_for_programs(seed);
     if (apertures) return Options::draw_apertures(seed);
+    if (paths) return Options::draw_with_paths(seed);
     if (rol_by_ctp) return Options::draw_rol_by_ctp(seed);
     return repeated ? Options::draw_repeated(seed) : Options::draw(seed);
   }
   const char* flag() const {
     if (apertures) return "--apertures ";
+    if (paths) return "--paths ";
     if (rol_by_ctp) return "--rol-by-ctp ";
     return orders ? "--orders " : repeated ? "--repeated " : "";
   }
@@ -205,6 +208,9 @@ int main(int argc, char** argv) {
                              "packets come twice, late and again much later; more SENDs and atomics")
                     ->excludes(orders);
   app.add_flag("--rol-by-ctp", plan.rol_by_ctp, "the wire loses nothing, and carries queues of ROL by CTP")
+      ->excludes(orders)
+      ->excludes(again);
+  app.add_flag("--paths", plan.paths, "several paths, which are cut, lose or become slow; the seed tells the control")
       ->excludes(orders)
       ->excludes(again);
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");

@@ -182,6 +182,24 @@ TEST(Rol, failures_both_ways__do_not_wait_for_each_other) {
   for (const Wr* w : bad) EXPECT_EQ(w->status, CrStatus::kRemAccessAbort);
 }
 
+// Reports of failures and what confirms them ask for each other, and the wire doubles each of them.
+TEST(Rol, reports_and_confirmations_that_come_twice__do_not_multiply) {
+  RolStage s;
+  Tamper& t = s.world.network.tamper;
+  s.confirms = &t.add(watch(is_confirmation));
+  TamperRule& reports = t.add(watch(is_failure));
+  t.add(duplicate(100'000, microseconds(3), [](const PacketInfo& p) { return is_failure(p) || is_confirmation(p); }));
+  constexpr uint32_t kFailures = 40;
+  for (uint32_t i = 0; i < kFailures / 2; ++i) {
+    s.failing_write(s.x, s.y, 64);
+    s.failing_write(s.y, s.x, 64);
+  }
+  s.all_succeed();
+  EXPECT_GE(reports.hits, kFailures);
+  EXPECT_LE(reports.hits, 5 * kFailures);
+  EXPECT_LE(s.confirmations(), 10 * kFailures) << "one for each copy of a report";
+}
+
 // A long message is half sent and fills the window when a failure before it is reported.
 TEST(Rol, a_failure_before_a_message_longer_than_the_window__is_confirmed) {
   Options o = with_rol();

@@ -68,6 +68,10 @@ void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next) {
   });
 }
 
+void take_over(Flow& f, const Flow& before) {
+  if (f.algorithm == Algorithm::kLdcp && before.algorithm == Algorithm::kLdcp) f.ldcp.take_over(before.ldcp);
+}
+
 void end(Flow& f, SendTimes& times) {
   times.give_back(f.send_times);
   f = Flow{};

@@ -61,6 +61,11 @@ void Ldcp::acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets,
   begin_round(next);
 }
 
+void Ldcp::take_over(const Ldcp& before) {
+  received_words = received_before = before.received_words;
+  marked_words = marked_before = before.marked_words;
+}
+
 /// An acknowledgement that was overtaken tells less than is known.
 void Ldcp::fed_back(Verdict&, const Path&, Instant, const Feedback& f) {
   if (static_cast<int32_t>(f.received_words - received_words) <= 0) return;

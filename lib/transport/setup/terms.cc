@@ -148,10 +148,11 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
     return;
   }
   ch.cna = r.cna && offers_cna(s, link, ch.lane);
+  const uint8_t dscp = s.config.dscp_of(is_bulk(ch.lane));
   if (ch.cna) {
-    ch.headers = wire::cna_template(ch.local_endpoint, ch.remote_endpoint);
+    ch.headers = wire::cna_template(ch.local_endpoint, ch.remote_endpoint, dscp);
   } else {
-    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, s.config.dscp_of(is_bulk(ch.lane)));
+    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, dscp);
   }
   ch.takes_paths = r.several_paths && offers_paths(s, link, ch.lane) && !ch.cna;
   tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, link.lossless));

@@ -50,6 +50,7 @@ class PacketReceiver {
     switch (verdict) {
       case tp::RxVerdict::kDuplicate:
         on_duplicate(channel, rtp);
+        if (tp::is_confirmation(ch, rtp)) return;
         break;
       case tp::RxVerdict::kBeyondWindow:
         note_of<Host>(s_, Stage::kPacketTooFarAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
@@ -136,11 +137,12 @@ class PacketReceiver {
 
   // ---- order -------------------------------------------------------------------------------------------------
 
-  // On ROL a fake packet under a PSN that was accepted confirms a failure.
+  // On ROL it may confirm a failure.
   void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
     note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
     s_.count(channel, ChannelCount::kDuplicate);
-    if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
+    tp::Channel& ch = s_.channels[channel];
+    if (tp::is_confirmation(ch, rtp) && tp::thaw(ch, rtp)) resume(channel);
   }
 
   // There is no room for the packet now, so the peer sends it again. While this side waits for memory, the peer cannot

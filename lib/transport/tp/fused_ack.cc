@@ -42,7 +42,7 @@ void confirm(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rep
   FusedState& f = s.channels[channel].fused;
   f.confirmed = {report.psn, report.tpmsn, report.rspst, report.rspinfo};
   f.confirm_owed = true;
-  demand_ack(s, channel, now);
+  owe_sooner(s, channel, now, {});
 }
 
 }  // namespace ub::tp

@@ -8,7 +8,9 @@
 // would become a success. So the channel freezes: every acknowledgement has the last PSN, the number and the status of
 // the failed message until a fake packet with the same three confirms them. That packet takes no PSN of its own, so
 // that it can leave at once, whatever is in flight or half sent. If it is lost, the next acknowledgement asks for it
-// again.
+// again. So that reports and confirmations do not multiply on a wire that doubles packets, neither side answers a copy
+// with more than the other needs: a confirmation of what was confirmed before is not acknowledged, and one that leaves
+// takes no acknowledgement along that nobody waits for.
 #pragma once
 
 #include "lib/transport/tp/owed_ack.h"
@@ -23,6 +25,10 @@ namespace ub::tp {
 // A fake packet arrived under a PSN that was accepted before. Does it confirm the failure that the channel is frozen
 // for? Then it is frozen no more.
 bool thaw(Channel& ch, const wire::RtpHeader& rtp);
+// Is this packet, which was accepted before, a confirmation?
+inline bool is_confirmation(const Channel& ch, const wire::RtpHeader& rtp) {
+  return ch.rol && rtp.fake && rtp.rspst != 0;
+}
 
 // What the next acknowledgement says.
 struct FusedAck {
@@ -33,7 +39,7 @@ FusedAck make_fused_ack(State& s, const Channel& ch);
 
 // ---- sending ---------------------------------------------------------------------------------------------------
 
-// The peer reported a failure: it is confirmed together with the next acknowledgement, which leaves at once.
+// The peer reported a failure: it is confirmed at once.
 void confirm(State& s, uint32_t channel, Instant now, const wire::RtpHeader& report);
 
 }  // namespace ub::tp

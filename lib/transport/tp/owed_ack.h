@@ -66,6 +66,9 @@ inline bool ack_may_wait(const Channel& ch, Instant now) {
   return !ch.peer_asked || low_bits(ch.next_psn) == ch.ack_follows;
 }
 
+// Does the peer wait for an acknowledgement? If not, the channel is on the list to confirm a failure (fused_ack.h).
+inline bool is_owed(const Channel& ch) { return ch.ack_wanted || ch.unacknowledged != 0; }
+
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;

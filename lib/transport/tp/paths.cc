@@ -275,10 +275,10 @@ bool begin_paths(State& s, uint32_t channel, Instant now) {
   UB_DCHECK(!ch.several_paths);
   const uint32_t number = s.path_blocks.in_use() == s.path_blocks.capacity() ? 0 : s.path_blocks.alloc();
   if (number == 0) return false;
-  const cc::Algorithm algorithm = ch.flow.algorithm;
+  const cc::Flow before = ch.flow;
   cc::end(ch.flow, s.send_times);
   // The channel has no flow of its own from now on. That there is one to tell, it still has to say.
-  ch.flow.algorithm = algorithm == cc::Algorithm::kNone ? cc::Algorithm::kListener : algorithm;
+  ch.flow.algorithm = before.algorithm == cc::Algorithm::kNone ? cc::Algorithm::kListener : before.algorithm;
   ch.paths = static_cast<uint16_t>(number);
   ch.several_paths = ch.tells_sent = true;
   PathBlock& block = block_of(s, ch);
@@ -300,7 +300,8 @@ bool begin_paths(State& s, uint32_t channel, Instant now) {
   }
   first.tolerance.begin(ReorderTolerance::kLeastPackets);
   note_departures(s, ch, now);
-  cc::begin(first.flow, algorithm, terms_of(s, ch, first), next_on(first));
+  cc::begin(first.flow, before.algorithm, terms_of(s, ch, first), next_on(first));
+  cc::take_over(first.flow, before);
   heed_paths(s, channel, now);
   return true;
 }
@@ -490,9 +491,8 @@ void ack_left(State& s, const Channel& ch, Path& path) {
 }
 
 uint8_t any_live_path(State& s, const Channel& ch) {
-  const std::span<Path> paths = paths_of(s, ch);
-  for (uint8_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].live) return i;
+  for (uint8_t i = 0; i < block_of(s, ch).count; ++i) {
+    if (path_at(s, ch, i).live) return i;
   }
   return 0;
 }

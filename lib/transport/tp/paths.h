@@ -21,9 +21,10 @@ inline std::span<Path> paths_of(const State& s, const Channel& ch) {
   return {&path_at(s, ch, 0), s.path_blocks[ch.paths].count};
 }
 
-// ---- life ------------------------------------------------------------------------------------------------------ The
-// channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a flow
-// of its own in place of that of the channel. False: there is no block left, and the channel stays on its one path.
+// ---- life ------------------------------------------------------------------------------------------------------
+
+// The channel, which has one path until now, gets a block, with that path and what is in flight on it. The path has a
+// flow of its own in place of that of the channel. False: no block is left, and the channel stays on its one path.
 bool begin_paths(State& s, uint32_t channel, Instant now);
 void end_paths(State& s, Channel& ch);
 // The path between these addresses; kNoPath: there is none.

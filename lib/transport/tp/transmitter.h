@@ -164,7 +164,10 @@ class Transmitter {
   // peer reported is to be confirmed, the confirmation leaves first.
   [[gnu::cold]] bool send_other_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
-    if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
+    if (ch.fused.confirm_owed) {
+      if (!send_confirmation(channel)) return false;
+      if (!is_owed(ch)) return true;
+    }
     FusedAck ack = ch.rol ? make_fused_ack(s_, ch) : FusedAck{make_ack(s_, ch), status_of(ch)};
     const bool gap = report_gap(ch, &ack);
     constexpr size_t kReport = wire::CetphCaqm::kSize;

@@ -30,6 +30,7 @@ Drop parse_cna(std::span<const std::byte> frame, CnaPacket& out) {
   out.scna = nth.scna;
   out.dcna = nth.dcna;
   out.cci = nth.cci;
+  out.sl = nth.sl;
   return Drop::kNone;
 }
 
@@ -38,7 +39,7 @@ bool icrc_matches(const CnaPacket& packet) {
   return icrc_load(packet.end) == icrc_compute_nth24(packet.nth, covered);
 }
 
-NetTemplate cna_template(const Endpoint& src, const Endpoint& dst) {
+NetTemplate cna_template(const Endpoint& src, const Endpoint& dst, uint8_t dscp) {
   NetTemplate t;
   t.size = kCnaHeadersSize;
   t.form = NetForm::kCna24;
@@ -47,8 +48,9 @@ NetTemplate cna_template(const Endpoint& src, const Endpoint& dst) {
   std::memcpy(at, to.data(), to.size());
   std::memcpy(at + to.size(), from.data(), from.size());
   store_be16(at + 12, kEtherTypeUb);
-  LinkHeader{.cfg = kCfgCna24}.write(at + kEthSize);
-  Nth24{.scna = cna_of(src.ip), .dcna = cna_of(dst.ip), .nlp = Nth24::kNlpRtp}.write(at + kNthAt);
+  const uint8_t sl = service_level(dscp);
+  LinkHeader{.vl = sl, .cfg = kCfgCna24}.write(at + kEthSize);
+  Nth24{.scna = cna_of(src.ip), .dcna = cna_of(dst.ip), .sl = sl, .nlp = Nth24::kNlpRtp}.write(at + kNthAt);
   return t;
 }
 

@@ -25,6 +25,7 @@ struct CnaPacket {
   const std::byte* end;  ///< first byte of the ICRC; tph <= end
   uint32_t scna, dcna;
   uint16_t cci;
+  uint8_t sl;  ///< service level
 };
 
 /// Reads a frame for which has_link_header() holds. kBadNlp: it is none of RTP. The ICRC is not checked here.
@@ -35,8 +36,11 @@ struct CnaPacket {
 constexpr uint32_t cna_of(const IpAddress& ip) {
   return uint32_t{ip.bytes[13]} << 16 | uint32_t{ip.bytes[14]} << 8 | ip.bytes[15];
 }
+/// Service level of a class of packets, and its virtual lane: eight of the sixteen, one for each class selector of
+/// DSCP.
+constexpr uint8_t service_level(uint8_t dscp) { return dscp >> 3; }
 /// The headers of one direction of a channel of RTP.
-[[nodiscard]] NetTemplate cna_template(const Endpoint& src, const Endpoint& dst);
+[[nodiscard]] NetTemplate cna_template(const Endpoint& src, const Endpoint& dst, uint8_t dscp);
 
 /// Replaces the CCI of a frame whose type in LPH is CFG 7.
 void write_cci(std::byte* eth_frame, const Cci& cci);

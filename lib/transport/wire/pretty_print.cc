@@ -271,6 +271,21 @@ void add_load_store(Line& line, std::span<const std::byte> eth_frame) {
   line.add(" | %u B", b.payload_len);
 }
 
+/// What the network said, and may say.
+void add_cci(Line& line, uint16_t bits) {
+  Cci cci;
+  if (bits == 0) return;
+  if (!Cci::unpack(bits, cci)) return line.add(" cci %04x", bits);
+  if (cci.mode == CciMode::kCaqm) {
+    line.add(" c-aqm%s%s", cci.enable ? "" : " off", cci.congested ? " congested" : "");
+    if (cci.increase) line.add(" asks %u B", cci.hint * kCaqmHintUnitBytes);
+  } else {
+    line.add(" fecn %u", cci.fecn);
+    if (cci.mode == CciMode::kFecnRtt) line.add(" time %u", cci.timestamp);
+  }
+  if (cci.loc) line.add(" at the last hop");
+}
+
 /// EtherType 0x88B5: LPH, NTH. Lengths are not on the wire there; a frame of 60 bytes may be padded.
 void add_link(Line& line, std::span<const std::byte> eth_frame, bool read_meta) {
   const std::byte* p = eth_frame.data() + kEthSize;
@@ -292,6 +307,8 @@ void add_link(Line& line, std::span<const std::byte> eth_frame, bool read_meta) 
   Nth24 n;
   if (const Drop d = Nth24::read(p, avail, n); d != Drop::kNone) return line.add(" drop %s", drop_name(d));
   line.add(" cna %06x > %06x", n.scna, n.dcna);
+  if (n.sl != 0) line.add(" sl %u", n.sl);
+  add_cci(line, n.cci);
   if (avail < Nth24::kSize + kIcrcSize) return line.add(" drop too_short");
   const std::byte* tph = p + Nth24::kSize;
   const std::byte* icrc = end - kIcrcSize;

@@ -88,6 +88,30 @@ TEST_F(CnaTest, all_of_a_channel_goes_by_it) {
   EXPECT_TRUE(shown.cna);
 }
 
+struct CnaClasses : CnaTest {
+  CnaClasses() : CnaTest(classes()) {}
+  static UbOptions classes() {
+    UbOptions o = over_cna();
+    o.core.lanes = 2;
+    o.core.lane_bulk_bytes = 1024;
+    o.core.dscp = 46;
+    o.core.bulk_dscp = 8;
+    return o;
+  }
+};
+
+TEST_F(CnaClasses, tell_the_service_level) {
+  request(WrOp::kWrite, 5000);  // which sets its channel up
+  exchange();
+  for (const auto& [bytes, level] : {std::pair(5000, 1), std::pair(100, 5)}) {
+    request(WrOp::kWrite, bytes);
+    drain(a);
+    EXPECT_FALSE(a.host.frames.empty());
+    for (const Seen& seen : read_all(a)) EXPECT_EQ(seen.at.sl, level) << bytes;
+    exchange();
+  }
+}
+
 TEST_F(CnaTest, reads_and_sends_and_atomics_do) {
   request(WrOp::kRead, 5000);
   b.post_receive(b.receive_indices[0], b.receives[0], 0, 4096);
@@ -268,7 +292,7 @@ TEST_F(CnaDcqcn, is_notified_by_it) {
 
 TEST(MarkOfCci, takes_the_wish_with_it) {
   std::vector<std::byte> frame(100);
-  wire::cna_template({wire::IpAddress::from_v4(1), 1}, {wire::IpAddress::from_v4(2), 2}).write(frame.data(), 0, 0);
+  wire::cna_template({wire::IpAddress::from_v4(1), 1}, {wire::IpAddress::from_v4(2), 2}, 0).write(frame.data(), 0, 0);
   EXPECT_FALSE(mark_congestion(frame)) << "its sender allows none";
   wire::write_cci(frame.data(), {.enable = true, .increase = true, .hint = 9});
   wire::Cci cci;

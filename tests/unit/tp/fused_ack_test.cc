@@ -124,7 +124,9 @@ TEST(FusedAck, a_reported_failure_is_to_be_confirmed_as_it_came) {
   report.rspinfo = wire::kErrRemoteAbort;
   confirm(*r.s, r.channel, r.now, report);
   const FusedState& f = r.ch().fused;
-  EXPECT_TRUE(f.confirm_owed && r.ch().on_ack_list && r.ch().ack_wanted);
+  EXPECT_TRUE(f.confirm_owed && r.ch().on_ack_list);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
+  EXPECT_FALSE(is_owed(r.ch())) << "the peer does not wait for an acknowledgement";
   EXPECT_EQ(f.confirmed.last, Psn(100));
   EXPECT_EQ(f.confirmed.message, Tpmsn(0));
   EXPECT_EQ(f.confirmed.rspst, wire::kRspError);

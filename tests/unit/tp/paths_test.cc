@@ -115,6 +115,21 @@ TEST(BeginPaths, goes_on_with_what_the_channel_has_heard) {
   EXPECT_EQ(s.path(1).heard.received_words, 0u);
 }
 
+// The peer goes on with its totals, too. Beyond 2^31 they would seem old to a flow that begins with 0.
+TEST(BeginPaths, goes_on_with_what_the_peer_has_reported) {
+  constexpr uint32_t kReceived = 3'000'000'000;
+  SeveralPaths s(0, cc::Algorithm::kLdcp);
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = kReceived / 2});
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = kReceived, .marked_words = 300});
+  s.begin(2);
+  tell_fed_back(*s.s, s.channel, s.now, {.received_words = kReceived + 100, .marked_words = 300});
+  EXPECT_EQ(s.path(0).flow.ldcp.received_words, kReceived + 100);
+  EXPECT_EQ(s.path(0).flow.ldcp.received_before, kReceived);
+  EXPECT_EQ(s.path(0).flow.ldcp.marked_before, 300u);
+  EXPECT_EQ(s.path(0).marks, 0u) << "all 300 are old";
+  EXPECT_EQ(s.path(1).flow.ldcp.received_words, 0u);
+}
+
 TEST(BeginPaths, goes_on_with_the_round_trip_of_the_channel) {
   SeveralPaths s(0);
   add_sample(s.ch().round_trip, kRoundTrip * 3, s.now);

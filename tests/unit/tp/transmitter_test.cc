@@ -481,6 +481,7 @@ struct Confirming : Sending {
 
 TEST(Transmitter, a_confirmation_leaves_once_and_before_the_acknowledgement) {
   Confirming s;
+  demand_ack(*s.s, s.channel, s.now);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
   ASSERT_EQ(s.host.frames.size(), 2u);
   const Sending::Seen p = s.seen(0);
@@ -498,6 +499,19 @@ TEST(Transmitter, a_confirmation_leaves_once_and_before_the_acknowledgement) {
   EXPECT_EQ(s.host.frames.size(), 3u) << "an acknowledgement alone";
 }
 
+TEST(Transmitter, a_confirmation_takes_no_acknowledgement_along_that_nobody_waits_for) {
+  Confirming s;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 1u);
+  EXPECT_TRUE(s.seen(0).rtp.fake);
+  EXPECT_EQ(s.host.may_wait, 0u);
+  EXPECT_FALSE(s.ch().on_ack_list);
+  confirm(*s.s, s.channel, s.now, s.seen(0).rtp);
+  s.owe();
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.frames.size(), 3u) << "one is owed for a packet, too";
+}
+
 // The target delivers nothing behind the failed message until it is confirmed.
 TEST(Transmitter, of_what_leaves_with_an_acknowledgement_that_alone_may_wait_in_the_port) {
   for (const bool by_rol : {false, true}) {
@@ -507,6 +521,7 @@ TEST(Transmitter, of_what_leaves_with_an_acknowledgement_that_alone_may_wait_in_
         s.ch().rol = by_rol;
         s.ch().fused.confirm_owed = by_rol && confirms;
         s.ch().owed_cnp = notifies;
+        demand_ack(*s.s, s.channel, s.now);
         EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
         EXPECT_EQ(s.host.frames.size(), 1u + (by_rol && confirms) + (notifies != 0));
         EXPECT_EQ(s.host.may_wait, 1u);
@@ -517,6 +532,7 @@ TEST(Transmitter, of_what_leaves_with_an_acknowledgement_that_alone_may_wait_in_
 
 TEST(Transmitter, without_room_in_the_port_a_confirmation_stays_owed_with_its_acknowledgement) {
   Confirming s;
+  demand_ack(*s.s, s.channel, s.now);
   s.host.full = true;
   EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 0u);
   EXPECT_EQ(s.count(Counter::kTpTxFake), 0u);

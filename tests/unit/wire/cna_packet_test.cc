@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kRest = 40;  // bytes behind NTH24, without the ICRC
 const Endpoint kFrom{IpAddress::from_v4(0x0A010203), 4792}, kTo{IpAddress::from_v4(0x0A040506), 5000};
 
-Bytes frame_with(uint8_t ecn = kEcnNotCapable) {
+Bytes frame_with(uint8_t ecn = kEcnNotCapable, uint8_t dscp = 0) {
   Bytes frame(kCnaHeadersSize + kRest + kIcrcSize);
-  EXPECT_EQ(cna_template(kFrom, kTo).write(frame.data(), kRest + kIcrcSize, ecn), kCnaHeadersSize);
+  EXPECT_EQ(cna_template(kFrom, kTo, dscp).write(frame.data(), kRest + kIcrcSize, ecn), kCnaHeadersSize);
   for (size_t i = 0; i < kRest; ++i) frame[kCnaHeadersSize + i] = static_cast<std::byte>(i);
   std::byte* behind_ethernet = frame.data() + kEthSize;
   const size_t covered = LinkHeader::kSize + Nth24::kSize + kRest;
@@ -35,6 +35,18 @@ TEST(CnaPacket, begins_with_these_bytes) {
   std::memcpy(from.data(), frame.data() + to.size(), from.size());
   EXPECT_EQ(to, stand_in_mac(kTo));
   EXPECT_EQ(from, stand_in_mac(kFrom));
+}
+
+TEST(CnaPacket, has_the_service_level_and_virtual_lane_of_its_class) {
+  for (const uint8_t dscp : {0, 7, 8, 34, 63}) {
+    const Bytes frame = frame_with(kEcnNotCapable, dscp);
+    CnaPacket packet;
+    LinkHeader link;
+    ASSERT_EQ(parse_cna(frame, packet), Drop::kNone);
+    ASSERT_EQ(LinkHeader::read(frame.data() + kEthSize, LinkHeader::kSize, link), Drop::kNone);
+    EXPECT_EQ(packet.sl, dscp / 8);
+    EXPECT_EQ(link.vl, dscp / 8);
+  }
 }
 
 TEST(CnaPacket, is_read_as_it_was_written) {

@@ -102,6 +102,26 @@ TEST(PrettyPrint, nth24) {
   EXPECT_NE(s.find("icrc ok"), std::string::npos);
 }
 
+TEST(PrettyPrint, what_the_network_says) {
+  const auto print_with = [](const Nth24& nth) {
+    Bytes f = concat({Bytes(12), hex("88 b5"), written(LinkHeader{.cfg = kCfgCna24}), written(nth), write_packet(),
+                      Bytes(4)});
+    const std::string s = print(f);
+    const size_t from = s.find("> 000000") + 8;
+    return s.substr(from, s.find(" data ") - from);
+  };
+  const auto with = [&](const Cci& cci) { return print_with({.cci = cci.pack()}); };
+  EXPECT_EQ(print_with({}), "");
+  EXPECT_EQ(print_with({.sl = 3}), " sl 3");
+  EXPECT_EQ(with({.enable = true}), " c-aqm");
+  EXPECT_EQ(with({.enable = true, .increase = true, .hint = 9}), " c-aqm asks 288 B");
+  EXPECT_EQ(with({.loc = true, .enable = true, .congested = true}), " c-aqm congested at the last hop");
+  EXPECT_EQ(with({.increase = true}), " c-aqm off asks 0 B");
+  EXPECT_EQ(with({.mode = CciMode::kFecn, .fecn = 3}), " fecn 3");
+  EXPECT_EQ(with({.mode = CciMode::kFecnRtt, .fecn = 2, .timestamp = 77}), " fecn 2 time 77");
+  EXPECT_EQ(print_with({.cci = 0x2000}), " cci 2000");
+}
+
 TEST(PrettyPrint, loads_and_stores) {
   const Bytes prefix = concat({Bytes(12), hex("88 b5 | 20 09 00 00 | 01 02 a0 b0 00 00 00 10")});
   EXPECT_EQ(print(concat({prefix, hex("06 10 00 42 11 22 33 44 55 66 77 88 00 05 43 21")})),
