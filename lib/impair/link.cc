@@ -37,7 +37,8 @@ Link::Link(const Script& script, uint64_t seed, Instant start, uint32_t most_fra
       marks_(8 * seed + 2),
       corruption_(8 * seed + 3),
       lateness_(8 * seed + 4),
-      duplication_(8 * seed + 5) {
+      duplication_(8 * seed + 5),
+      caqm_(8 * seed + 6) {
   set(start, script);
 }
 
@@ -62,6 +63,7 @@ const Spec& Link::spec_at(Instant now) {
 void Link::change(Instant at, const Spec& spec) {
   const bool keeps_times = same_times(spec_, spec);
   spec_ = spec;
+  caqm_.set(spec.rate, spec.caqm);
   if (keeps_times) return;
   line_.change_rate(at, spec.rate);
   latest_ = earlier(latest_, latest_arrival(at, line_.position()));
@@ -101,7 +103,7 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
 
   const uint32_t slot = take_slot(frame, tag);
   const std::span<std::byte> bytes{slots_[slot].bytes.data(), frame.size()};
-  verdict.marked = marks_.chance(mark_chance(spec_.mark, in_front)) && mark_congestion(bytes);
+  verdict.marked = mark(in_front, bytes);
   verdict.corrupted = concerned && corruption_.chance(spec_.corrupt);
   verdict.late = concerned && is_late();
   verdict.duplicated = concerned && duplication_.chance(spec_.duplicate) && under_way_ < most_frames_;
@@ -121,6 +123,15 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
 bool Link::has_no_room(size_t bytes, Instant now) {
   const Queued queued{line_.queued_frames(now), line_.queued_bytes(now)};
   return under_way_ >= most_frames_ || queued.frames >= most_frames_ || is_full(spec_, queued, bytes);
+}
+
+// By ECN alone, or as C-AQM has it, where a frame can also be granted or refused what it asks for.
+bool Link::mark(uint64_t in_front, std::span<std::byte> frame) {
+  if (spec_.caqm.target_bytes == 0) return marks_.chance(mark_chance(spec_.mark, in_front)) && mark_congestion(frame);
+  const CaqmAnswer answer = caqm_.pass(in_front, frame);
+  counts_.granted += answer == CaqmAnswer::kGrant;
+  counts_.refused += answer == CaqmAnswer::kRefusal;
+  return answer == CaqmAnswer::kMark;
 }
 
 Fate Link::loss() {

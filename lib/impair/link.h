@@ -30,6 +30,7 @@
 #include "lib/base/prng.h"
 #include "lib/base/time.h"
 #include "lib/impair/calendar.h"
+#include "lib/impair/caqm_hop.h"
 #include "lib/impair/line.h"
 #include "lib/impair/losses.h"
 #include "lib/impair/spec.h"
@@ -121,6 +122,7 @@ class Link {
   void change(Instant at, const Spec& spec);
   Instant latest_arrival(Instant at, uint64_t position);
   bool has_no_room(size_t bytes, Instant now);
+  bool mark(uint64_t in_front, std::span<std::byte> frame);
   Fate loss();
   bool is_late();
   uint32_t take_slot(std::span<const std::byte> frame, uint64_t tag);
@@ -140,6 +142,7 @@ class Link {
 
   Losses losses_;
   Prng jitter_, marks_, corruption_, lateness_, duplication_;
+  CaqmHop caqm_;
   Line line_;
   Instant latest_{};         // the arrival of the latest frame that was not held up
   uint64_t candidates_ = 0;  // for being late

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is wrong with one direction of a link, as values: the parsed form of the text of docs/impair.md (text.h). Link
-// (link.h) carries it out. Congestion marks are those of ECN alone; the marks of C-AQM are not made here.
+// (link.h) carries it out.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,16 @@ struct Marking {
   bool operator==(const Marking&) const = default;
 };
 
+// What a hop that speaks C-AQM goes by (caqm_hop.h). target_bytes 0: it does not.
+struct CaqmTarget {
+  uint64_t target_bytes = 0;  // of the queue
+  // About that of the senders, without queues. With too small a value a part of the line stays unused. With too large a
+  // one the shares of the senders become equal more slowly.
+  Duration round_trip = microseconds(10);
+
+  bool operator==(const CaqmTarget&) const = default;
+};
+
 // Shares are 0..1. Bytes are those of whole Ethernet frames without preamble, check sequence and gap.
 struct Spec {
   // ---- the line: every frame
@@ -32,6 +42,7 @@ struct Spec {
   uint32_t queue_frames = 0;  // a frame that finds so many in front of it is dropped; 0: no limit
   uint64_t queue_bytes = 0;   // a frame with which more than so many would wait is dropped; 0: no limit
   Marking mark;
+  CaqmTarget caqm;    // instead of `mark`
   bool down = false;  // cut: no frame enters; those under way arrive
 
   // ---- faults of single frames, of these kinds only

@@ -92,6 +92,7 @@ bool read_rate(std::string_view text, Spec& spec) {
   spec.queue_frames = 0;
   spec.queue_bytes = 0;
   spec.mark = {};
+  spec.caqm = {};
   return true;
 }
 
@@ -157,6 +158,15 @@ bool read_mark(std::string_view text, Spec& spec) {
          spec.mark.none_below <= spec.mark.all_from && read_share(text.substr(second + 1), &spec.mark.most);
 }
 
+bool read_caqm(std::string_view text, Spec& spec) {
+  spec.caqm = {};
+  if (text == "0") return true;
+  const size_t slash = std::min(text.find('/'), text.size());
+  if (!read_bytes(text.substr(0, slash), &spec.caqm.target_bytes) || spec.caqm.target_bytes == 0) return false;
+  return slash == text.size() ||
+         (read_time(text.substr(slash + 1), &spec.caqm.round_trip) && spec.caqm.round_trip.ns != 0);
+}
+
 // ---- values, written ----
 
 std::string number_text(double number) {
@@ -199,6 +209,10 @@ std::string mark_text(const Marking& m) {
   return bytes_text(m.none_below) + "/" + bytes_text(m.all_from) + "/" + share_text(m.most);
 }
 
+std::string caqm_text(const CaqmTarget& c) {
+  return c.target_bytes == 0 ? "0" : bytes_text(c.target_bytes) + "/" + time_text(c.round_trip);
+}
+
 // ---- words ----
 
 constexpr const char* kShare = "a share such as 1%, of 0% to 100%";
@@ -222,6 +236,8 @@ constexpr Word kWords[] = {
      read_queue, queue_text},
     {"mark", "two numbers of bytes and a share, such as 100kB/400kB/20%, the first not above the second; or 0",
      read_mark, [](const Spec& s) { return mark_text(s.mark); }},
+    {"caqm", "a number of bytes and a round trip, such as 40KiB/10us, or bytes alone for 10us; or 0",  //
+     read_caqm, [](const Spec& s) { return caqm_text(s.caqm); }},
     {"kind", "all, or some of data, ack, setup, ctp, roce, other, with commas between them",  //
      read_kinds, [](const Spec& s) { return kinds_text(s.kinds); }},
     {"loss", kShare, read_loss, [](const Spec& s) { return share_text(s.loss); }},
@@ -271,6 +287,9 @@ std::string apply(std::string_view text, Spec& spec) {
 std::string contradiction(const Spec& s) {
   if (s.rate == 0 && (s.queue_frames != 0 || s.queue_bytes != 0)) return "queue= needs rate=: without it nothing waits";
   if (s.rate == 0 && s.mark.all_from != 0) return "mark= needs rate=: without it nothing waits";
+  if (s.rate == 0 && s.caqm.target_bytes != 0) return "caqm= needs rate=: without it nothing waits";
+  if (s.mark.all_from != 0 && s.caqm.target_bytes != 0)
+    return "mark= and caqm= are two rules for the same marks: take one of them back, as in \"mark=0 caqm=40KiB\"";
   if (s.burst != 0 && s.loss == 0) return "burst= needs loss=, the share that is lost";
   if (s.burst != 0 && s.loss > s.burst / (s.burst + 1)) {
     return "with burst=" + number_text(s.burst) + " loss= can be at most " + share_text(s.burst / (s.burst + 1));

@@ -26,6 +26,7 @@ CoreConfig config_for(const Algorithm& algorithm, uint64_t bits_per_second) {
   CoreConfig c;
   c.congestion_control = algorithm.control;
   c.line_bytes_per_second = bits_per_second / 8;
+  c.rtp_over_cna = algorithm.cci;
   c.compact = false;  // requests of one packet take the same way as all others
   c.bulk_dscp = kBulkDscp;
   c.kept_packets = 8192;
@@ -405,7 +406,7 @@ const Algorithm* find_algorithm(const char* name) {
   for (const Algorithm& a : kAlgorithms) {
     if (std::strcmp(a.name, name) == 0) return &a;
   }
-  return nullptr;
+  return std::strcmp(kCaqmWithHints.name, name) == 0 ? &kCaqmWithHints : nullptr;
 }
 
 IncastResult run_incast(const Algorithm& algorithm, const IncastSpec& spec, std::vector<IncastPoint>* curve) {

@@ -20,6 +20,7 @@ struct Algorithm {
   cc::Control control;
   impair::Marking marks{};
   bool caqm_hop = false;
+  bool cci = false;  ///< channels have UB's own network header, and so the whole indicator of congestion
 };
 /// The queue of LDCP marks from half of a round trip's bytes on. That of DCQCN is its paper's (Zhu et al., SIGCOMM
 /// 2015), which is for 40 Gb/s, and the same for 100 Gb/s. Without control, losses halve the window.
@@ -31,6 +32,8 @@ inline constexpr Algorithm kAlgorithms[] = {
     {"dcqcn-2.5", "DCQCN, RED 12.5 KB..500 KB 1 %", cc::Control::kDcqcn, {12'500, 500'000, 0.01}},
     {"swift", "Swift, no marks", cc::Control::kSwift},
 };
+/// Of the incast alone. Such a channel has one path.
+inline constexpr Algorithm kCaqmWithHints{"caqm-hints", "C-AQM with hints of CCI", cc::Control::kCaqm, {}, true, true};
 /// nullptr: there is none of that name.
 const Algorithm* find_algorithm(const char* name);
 

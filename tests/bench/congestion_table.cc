@@ -94,16 +94,19 @@ void write_curve(FILE* file, const Algorithm& a, const std::vector<IncastPoint>&
   }
 }
 
+void incast(const Options& o, const Algorithm& a, Json& json, FILE* plot) {
+  if (!is_wanted(o, a.name)) return;
+  std::vector<IncastPoint> curve;
+  const IncastResult r = run_incast(a, {.senders = o.senders, .seed = o.seed}, plot == nullptr ? nullptr : &curve);
+  o.json ? print_incast_json(json, a, r) : print_incast(a, r);
+  if (plot != nullptr) write_curve(plot, a, curve);
+  std::fflush(stdout);
+}
+
 void incast(const Options& o, Json& json, FILE* plot) {
   if (!o.json) print_incast_title(o.senders);
-  for (const Algorithm& a : kAlgorithms) {
-    if (!is_wanted(o, a.name)) continue;
-    std::vector<IncastPoint> curve;
-    const IncastResult r = run_incast(a, {.senders = o.senders, .seed = o.seed}, plot == nullptr ? nullptr : &curve);
-    o.json ? print_incast_json(json, a, r) : print_incast(a, r);
-    if (plot != nullptr) write_curve(plot, a, curve);
-    std::fflush(stdout);
-  }
+  for (const Algorithm& a : kAlgorithms) incast(o, a, json, plot);
+  incast(o, kCaqmWithHints, json, plot);
 }
 
 // ---- short ------------------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", o.seed, "of all that is random");
   std::string algorithms = "Algorithms:\n";
   for (const Algorithm& a : kAlgorithms) algorithms += std::string("  ") + a.name + ": " + a.text + "\n";
-  app.footer(algorithms);
+  app.footer(algorithms + "  " + kCaqmWithHints.name + ": " + kCaqmWithHints.text + ", in the incast\n");
   CLI11_PARSE(app, argc, argv);
 
   FILE* plot = o.plot_data.empty() ? nullptr : std::fopen(o.plot_data.c_str(), "w");

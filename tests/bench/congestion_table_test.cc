@@ -41,8 +41,9 @@ TEST_P(Incast, keeps_the_bottleneck_busy_and_shares_it) {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Incast,
                          testing::Values(Bounds{"none", 0.95, 0.8, 2e6}, Bounds{"caqm", 0.95, 0.95, 80e3},
-                                         Bounds{"ldcp", 0.95, 0.95, 100e3}, Bounds{"dcqcn", 0.9, 0.85, 250e3},
-                                         Bounds{"dcqcn-2.5", 0.85, 0.85, 300e3}, Bounds{"swift", 0.97, 0.95, 400e3}),
+                                         Bounds{"caqm-hints", 0.95, 0.95, 80e3}, Bounds{"ldcp", 0.95, 0.95, 100e3},
+                                         Bounds{"dcqcn", 0.9, 0.85, 250e3}, Bounds{"dcqcn-2.5", 0.85, 0.85, 300e3},
+                                         Bounds{"swift", 0.97, 0.95, 400e3}),
                          [](const auto& test) {
                            std::string name = test.param.name;
                            std::replace_if(
@@ -51,11 +52,15 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Incast,
                          });
 
 TEST(CongestionTable, who_has_control_loses_nothing_once_it_has_settled) {
-  for (const char* name : {"caqm", "ldcp", "dcqcn", "swift"}) {
+  for (const char* name : {"caqm", "caqm-hints", "ldcp", "dcqcn", "swift"}) {
     SCOPED_TRACE(name);
     EXPECT_EQ(incast(name).drops, 0u);
   }
   EXPECT_NE(incast("none").drops, 0u);
+}
+
+TEST(CongestionTable, with_hints_packets_have_the_shorter_header) {
+  EXPECT_GT(incast("caqm-hints").goodput, incast("caqm").goodput);
 }
 
 TEST(CongestionTable, the_same_seed_gives_the_same_figures) {

@@ -8,6 +8,7 @@
 #include "lib/impair/congestion_mark.h"
 #include "lib/impair/queue_rules.h"
 #include "lib/transport/core_impl.h"
+#include "lib/transport/wire/cna_packet.h"
 #include "lib/transport/wire/network_header.h"
 
 template class ub::Core<ub::bench::FabricPort>;
@@ -16,7 +17,7 @@ template class ub::roce::Engine<ub::bench::FabricPort>;
 namespace ub::bench {
 namespace {
 
-constexpr uint32_t kNetwork = 0x0a000000;  // 10.path.0.number
+constexpr uint32_t kNetwork = 0x0a000000;  // 10.path.0.number, of which UB's own network header has the last 24 bits
 constexpr size_t kBudget = 64;             // frames of one poll
 
 Instant after(Instant now, Duration most, Prng& random) {
@@ -73,6 +74,7 @@ VirtualHost::VirtualHost(VirtualFabric& fabric, uint32_t its_number, const CoreC
       fabric_(fabric) {
   LinkConfig wire;
   wire.mtu = kFabricMtu;
+  wire.link_frames = config.rtp_over_cna;
   wire.icrc_optional = true;  // nothing corrupts packets, and to seal them would take most of the time
   link = core.add_link(wire);
   UB_ASSERT(link != 0);
@@ -90,7 +92,8 @@ void VirtualHost::posted(uint32_t jetty) {
 // ---- the hop ----------------------------------------------------------------------------------------------------
 
 VirtualFabric::HopQueue::HopQueue(const QueueSpec& its_spec, uint64_t seed)
-    : spec(its_spec), caqm({.bits_per_second = its_spec.bits_per_second, .packet_bytes = kLongestFrame}, seed) {}
+    : spec(its_spec),
+      caqm(its_spec.bits_per_second, {.target_bytes = impair::kUsualCaqmPackets * kLongestFrame}, seed) {}
 
 VirtualHost& VirtualFabric::add_host(CoreConfig config, const PortSpec& port, const std::vector<QueueSpec>& queues) {
   const auto number = static_cast<uint32_t>(hosts_.size() + 1);
@@ -108,19 +111,28 @@ FabricFrame* VirtualFabric::take_frame(size_t bytes) {
   return frame;
 }
 
+VirtualFabric::Way VirtualFabric::way_of(const FabricFrame& frame) {
+  if (!wire::has_link_header(frame.bytes)) {
+    wire::NetHeader net;
+    UB_ASSERT(wire::parse_network(frame.bytes, net) == wire::Drop::kNone);
+    return {(net.dst.ip.v4() & 0xFFFF) - 1, net.dst.ip.v4() >> 16 & 0xFF, net.dscp() == kBulkDscp};
+  }
+  wire::CnaPacket packet;
+  UB_ASSERT(wire::parse_cna(frame.bytes, packet) == wire::Drop::kNone);
+  return {(packet.dcna & 0xFFFF) - 1, packet.dcna >> 16, packet.sl == wire::service_level(kBulkDscp)};
+}
+
 void VirtualFabric::enter_hop(FabricFrame* frame) {
-  wire::NetHeader net;
-  UB_ASSERT(wire::parse_network(frame->bytes, net) == wire::Drop::kNone);
-  const Way way{(net.dst.ip.v4() & 0xFFFF) - 1, net.dst.ip.v4() >> 16 & 0xFF};
+  const Way way = way_of(*frame);
   HopQueue& queue = queue_at(way);
-  ClassQueue* its_class = queue.spec.by_class ? &queue.classes[net.dscp() == kBulkDscp] : nullptr;
+  ClassQueue* its_class = queue.spec.by_class ? &queue.classes[way.bulk] : nullptr;
   const size_t bytes = frame->bytes.size();
   const uint64_t queued = queue.line.queued_bytes(now_) + (its_class == nullptr ? 0 : its_class->bytes);
   if (queue.spec.down || (queue.spec.limit_bytes != 0 && queued + bytes > queue.spec.limit_bytes)) {
     ++queue.counts.dropped;
     return give_back(frame);
   }
-  mark(queue, *frame, queued, net.ecn());
+  mark(queue, *frame, queued);
   if (its_class == nullptr) {
     leave(way, frame);
     return;
@@ -159,15 +171,13 @@ void VirtualFabric::serve_classes(Way way) {
   }
 }
 
-void VirtualFabric::mark(HopQueue& queue, FabricFrame& frame, uint64_t queued, uint8_t ecn) {
-  uint8_t after = ecn;
+void VirtualFabric::mark(HopQueue& queue, FabricFrame& frame, uint64_t queued) {
   if (queue.spec.speaks_caqm) {
-    after = queue.caqm.pass(queued, ecn);
-  } else if (random_.chance(impair::mark_chance(queue.spec.marks, queued))) {
-    after = wire::kEcnCe;
+    queue.counts.marked += queue.caqm.pass(queued, frame.bytes) == impair::CaqmAnswer::kMark;
+  } else {
+    const double chance = impair::mark_chance(queue.spec.marks, queued);
+    queue.counts.marked += random_.chance(chance) && mark_congestion(frame.bytes);
   }
-  if (after == ecn || !mark_congestion(frame.bytes, after)) return;
-  queue.counts.marked += after == wire::kEcnCe;
 }
 
 // ---- time -------------------------------------------------------------------------------------------------------

@@ -180,16 +180,18 @@ class VirtualFabric {
   HopQueue& queue_of(const VirtualHost& host, uint32_t path) { return queue_at({host.number - 1, path}); }
   struct Way {
     uint32_t where, path;
+    bool bulk = false;  ///< it is of the class that hops by class serve last
   };
   HopQueue& queue_at(Way way) { return hosts_[way.where].queues[way.path]; }
   FabricFrame* take_frame(size_t bytes);
   void give_back(FabricFrame* frame) { free_frames_.push_back(frame); }
   void put(Happening h);
   void happen(const Happening& h);
+  static Way way_of(const FabricFrame& frame);
   void enter_hop(FabricFrame* frame);
   Instant leave(Way way, FabricFrame* frame);
   void serve_classes(Way way);
-  void mark(HopQueue& queue, FabricFrame& frame, uint64_t queued, uint8_t ecn);
+  void mark(HopQueue& queue, FabricFrame& frame, uint64_t queued);
   void arrive(const Happening& h);
   void drive(VirtualHost& host);
   void wake_at(VirtualHost& host, Instant at);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two programs with the fabric of tools/fabric between them: all completes whatever it does, and its counters are true.
 
-  tests/e2e/fabric.py udp --build build          NICs over UDP: losses, a partition that heals, two paths
+  tests/e2e/fabric.py udp --build build          NICs over UDP: losses, a partition that heals, two paths, C-AQM
   tests/e2e/fabric.py ethernet --build build     a switch between network namespaces, with losses
 """
 import argparse
@@ -178,6 +178,20 @@ def two_paths(build, directory):
     check("a>b/1  clear" in shown and "a>b/2  delay=200us" in shown, shown)
 
 
+def caqm(build, directory):
+    """The links are hops of C-AQM: they grant what programs ask for while few bytes wait, then refuse or mark."""
+    fabric, a, b = over_udp(build, directory, "--set", "*>* rate=200M caqm=40KiB/1ms")
+    for nic in a, b:
+        nic.variables["SOFTUB_CONGESTION_ALGORITHM"] = "caqm"
+    with fabric, Pair(build, "write_bw -s 65536 -n 200 --verify", b, a) as pair:
+        pair.complete(120)
+        shown = fabric.tell("show a>b")
+        links = fabric.end()
+    check("rate=200M caqm=40KiB/1ms" in shown, shown)
+    c = links["a>b"]
+    check(c["granted"] > 0 and c["refused"] + c["marked"] > 0, links)
+
+
 def mistakes(build, directory):
     """Each is named."""
     program = os.path.join(build, "tools/fabric/ub_fabric")
@@ -190,6 +204,7 @@ def mistakes(build, directory):
     refused(2, "not 1", "--nic", "a")
     refused(2, '--set: there is no NIC "c"; there are a, b', *two, "--set", "a>c loss=1%")
     refused(2, "known are rate=", *two, "--set", "a>b lss=1%")
+    refused(2, "caqm= needs rate=", *two, "--set", "a>b caqm=40KiB")
     refused(1, "no fabric listens", "--tell", os.path.join(directory, "nobody.sock"), "show")
     refused(1, "there is no such interface", "--nic", "a=interface nowhere0", "--nic", "b=interface nowhere1")
     with open(os.path.join(directory, "f.toml"), "w", encoding="utf-8") as file:
@@ -225,7 +240,7 @@ def between_namespaces(build, directory):
             end.close()
 
 
-PARTS = {"udp": (mistakes, losses, counters_agree, partition_heals, two_paths), "ethernet": (between_namespaces,)}
+PARTS = {"udp": (mistakes, losses, counters_agree, partition_heals, two_paths, caqm), "ethernet": (between_namespaces,)}
 
 
 def options_of(description, parts):

@@ -2,52 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes on an impaired network (docs/impair.md), over shared memory, UDP and memif: all their requests complete,
 and the counters show what was lost. Over shared memory and UDP that is what RTP sends again; CTP does not serve there.
-Over memif CTP repeats its requests. Then a daemon whose impairments SIGHUP changes.
+Over memif CTP repeats its requests. Then two processes whose lines are hops of C-AQM, and a daemon whose impairments
+SIGHUP changes.
 
   tests/e2e/impaired.py --perf build/tools/perf/urma_perf --admin build/tools/admin/urma_admin \
       --softubd build/dataplane/softubd/softubd --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
 """
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 
 import daemons
 import wires
+from nic_counters import NicCounters
 from processes import Failure, Process, check, free_port
 
 IMPAIRED = "loss=4% duplicate=4% reorder=8 late=4% corrupt=2% delay=20us"
 
+CAQM = {
+    "SOFTUB_IMPAIR_SEND": "rate=100M queue=4MiB caqm=40KiB/1ms",
+    "SOFTUB_CONGESTION_ALGORITHM": "caqm",
+    "SOFTUB_TRANSPORT_RTP_OVER_CNA": "true",
+}
+
 FAULTS = ("lost_random", "duplicated", "reordered", "corrupted")
-
-
-def counters(args, pid, directory):
-    """Empty: the page is not there."""
-    done = subprocess.run([args.admin, "show", "counters", "--all", "--json", "--instance", str(pid)], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          env={**os.environ, "SOFTUB_LOG_STATS_DIR": directory})
-    return json.loads(done.stdout)["counters"] if done.returncode == 0 else {}
-
-
-def wait_for_counters(args, process, directory, good):
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        now = counters(args, process.popen.pid, directory)
-        if now and good(now):
-            return now
-        check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
-        time.sleep(0.05)
-    raise Failure(f"{process.name()}: its counters stayed at {({k: v for k, v in now.items() if v})}")
-
-
-def make_wire(args, directory, kind):
-    variables = {"SOFTUB_IMPAIR_SEND": IMPAIRED, "SOFTUB_LOG_STATS_DIR": directory}
-    wire = wires.make(kind, args.plugin)
-    wire.variables.update(variables)
-    return wire
 
 
 def sent_again(kind, counters):
@@ -56,33 +35,53 @@ def sent_again(kind, counters):
     return counters["tp.tx.retransmit_fast"] + counters["tp.tx.retransmit_timeout"]
 
 
-def run_pair(args, directory, kind, seconds):
-    """WRITEs of four packets, verified. Where there is little CPU, a few hundred frames are all there is."""
+def run_pair(args, directory, kind, variables, look):
+    """WRITEs of four packets, verified. Where there is little CPU, a few hundred frames are all there is. Meanwhile `look`
+    looks at the client, and tells what it saw."""
     try:
-        wire = make_wire(args, directory, kind)
+        wire = wires.make(kind, args.plugin)
     except wires.Skip as why:
         return print(f"{kind}: not run: {why}")
+    wire.variables.update({**variables, "SOFTUB_LOG_STATS_DIR": directory})
     port = free_port()
     test = [args.perf, "write_bw", "-s", "16384", "-t", "8", "--verify", "-p", str(port)]
     server = Process(test, wire)
     client = None
     try:
         server.wait_for_text("TCP port")
-        client = Process([*test, "-D", str(seconds), "localhost"], wire)
-        shown = wait_for_counters(args, client, directory, lambda c: all(c[f"impaired.{fault}"] for fault in FAULTS)
-                                  and sent_again(kind, c))
-        if kind != "memif":
-            check(shown["ctp.tx"] == 0, f"{kind}: CTP serves a wire that loses")
+        client = Process([*test, "-D", str(args.seconds), "localhost"], wire)
+        saw = look(client, NicCounters(args.admin, wire.variables))
         text = client.expect(0, 150)
         check("impaired on purpose" in text, f"the log does not say so:\n{text}")
         server.expect(0, 150)
-        lost, came = shown["impaired.lost_random"], shown["impaired.offered"]
-        print(f"{kind}: all completed; {lost} of {came} frames that the client sent or received were lost")
+        print(f"{kind}: all completed; {saw}")
     finally:
         for process in (server, client):
             if process:
                 process.kill()
         wire.close()
+
+
+def run_with_faults(args, directory, kind):
+    def look(client, nics):
+        shown = nics.wait(client, lambda c: all(c[f"impaired.{fault}"] for fault in FAULTS) and sent_again(kind, c))
+        if kind != "memif":
+            check(shown["ctp.tx"] == 0, f"{kind}: CTP serves a wire that loses")
+        lost, came = shown["impaired.lost_random"], shown["impaired.offered"]
+        return f"{lost} of {came} frames that the client sent or received were lost"
+
+    run_pair(args, directory, kind, {"SOFTUB_IMPAIR_SEND": IMPAIRED}, look)
+
+
+def run_with_caqm(args, directory):
+    """With hints, since the channel has UB's own network header."""
+    def look(client, nics):
+        shown = nics.wait(client, lambda c: c["impaired.granted"] and c["impaired.marked"] and c["tp.marks"])
+        channels = nics.show(client, "channels")["channels"]
+        check(any(c["transport"] == "rtp over cna" and c["congestion"] == "caqm" for c in channels), channels)
+        return ", ".join(f"{name} {shown[f'impaired.{name}']}" for name in ("granted", "refused", "marked"))
+
+    run_pair(args, directory, "shm", CAQM, look)
 
 
 def run_daemon(args, directory):
@@ -128,7 +127,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="softub-impaired-") as directory:
         try:
             for kind in ("shm", "udp", "memif"):
-                run_pair(args, directory, kind, args.seconds)
+                run_with_faults(args, directory, kind)
+            run_with_caqm(args, directory)
             run_daemon(args, directory)
         except (Failure, RuntimeError) as failure:
             print(failure)

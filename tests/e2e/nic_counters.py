@@ -19,11 +19,15 @@ class NicCounters:
         self.environment = {**os.environ, **variables}
         self.patience = patience
 
-    def of(self, process):
+    def show(self, process, what):
         """Of the NIC in that process; empty: not yet."""
-        shown = subprocess.run([self.program, "show", "counters", "--all", "--json", "-i", str(process.popen.pid)],
+        shown = subprocess.run([self.program, "show", what, "--all", "--json", "-i", str(process.popen.pid)],
                                env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        return json.loads(shown.stdout)["counters"] if shown.returncode == 0 else {}
+        return json.loads(shown.stdout) if shown.returncode == 0 else {}
+
+    def of(self, process):
+        """Its counters; empty: not yet."""
+        return self.show(process, "counters").get("counters", {})
 
     def wait(self, process, good):
         """Until they are good: the page is written now and then. Raises Failure."""

@@ -29,20 +29,25 @@
 
 namespace ub::cc::bottleneck {
 
-/// What a hop does to a packet of so many bytes that finds `queued` bytes in front of it: the ECN code point that the
-/// packet leaves it with.
-using Hop = std::function<uint8_t(Instant now, uint32_t bytes, uint64_t queued, uint8_t ecn)>;
+/// What a packet says of congestion.
+struct Says {
+  uint8_t ecn;
+  uint8_t hint;  ///< if it asks for more (01): for so much of it, as a CCI has it; without CCI the most
+};
+
+/// What a hop does to a packet that finds `queued` bytes in front of it: it changes what the packet says.
+using Hop = std::function<void(uint64_t queued, Says& says)>;
 
 /// Marks all that finds more than so many bytes.
 inline Hop marks_above(uint64_t most_queued) {
-  return [most_queued](Instant, uint32_t, uint64_t queued, uint8_t ecn) -> uint8_t {
-    return queued > most_queued && ecn != wire::kEcnNotCapable ? wire::kEcnCe : ecn;
+  return [most_queued](uint64_t queued, Says& says) {
+    if (queued > most_queued && says.ecn != wire::kEcnNotCapable) says.ecn = wire::kEcnCe;
   };
 }
 
 /// Only delays.
 inline Hop marks_nothing() {
-  return [](Instant, uint32_t, uint64_t, uint8_t ecn) { return ecn; };
+  return [](uint64_t, Says&) {};
 }
 
 /// Where a flow differs from the others.
@@ -63,6 +68,7 @@ inline std::vector<Sender> staggered(size_t senders, Duration apart = nanosecond
 struct Setting {
   Algorithm algorithm = Algorithm::kNone;
   Hop hop = marks_nothing();
+  bool has_hints = false;  ///< packets of C-AQM have a CCI, and ask for bytes (Path::has_hints)
   std::vector<Sender> senders = staggered(16);
   uint32_t packet_bytes = 4096 + 62;          ///< Path::packet_bytes
   uint32_t header_bytes = 62;                 ///< a packet without them is what a C-AQM hop grants
@@ -84,6 +90,7 @@ struct Result {
   std::vector<double> shares;                   ///< of the bytes that left the queue, by flow
   std::vector<uint32_t> windows;                ///< packets, at the end, by flow
   uint64_t marked = 0, asked = 0, granted = 0;  ///< packets: of all; those that came with 01; those that left with it
+  uint64_t asked_units = 0, granted_units = 0;  ///< sums of their hints
 
   std::string text() const {
     std::array<char, 160> line;
@@ -118,7 +125,7 @@ class Run {
     size_t flow;
     Psn psn;
     uint32_t bytes;
-    uint8_t ecn;
+    Says says;
   };
   struct State {
     Flow flow;
@@ -159,6 +166,7 @@ class Run {
     return {.most_packets = s_.most_packets,
             .packet_bytes = static_cast<uint16_t>(s_.packet_bytes),
             .line_kbytes_per_second = kbytes_per_second(s_.line_bits_per_second / 8),
+            .has_hints = s_.has_hints,
             .in_flight = f.next.distance(f.oldest),
             .constants = &s_.constants};
   }
@@ -201,7 +209,8 @@ class Run {
 
   void send(size_t i) {
     State& f = flows_[i];
-    const Packet packet{i, f.next, bytes_of(i), f.flow.ecn};
+    const uint8_t hint = s_.has_hints ? f.flow.caqm.hint : uint8_t{UINT8_MAX};
+    const Packet packet{i, f.next, bytes_of(i), {f.flow.ecn, hint}};
     cc::sent(f.flow, times_, path_of(f), now_, packet.psn, packet.bytes, {});
     ++f.next;
     f.application_has = now_ + s_.senders[i].packet_interval;
@@ -222,14 +231,21 @@ class Run {
   // ---- the queue ----
 
   void reach_queue(Packet packet) {
-    const bool counts = now_ >= half();
-    asked_ += counts && packet.ecn == wire::kEcnEct1;
-    packet.ecn = s_.hop(now_, packet.bytes, queued_, packet.ecn);
-    granted_ += counts && packet.ecn == wire::kEcnEct1;
-    marked_ += counts && packet.ecn == wire::kEcnCe;
+    const Says before = packet.says;
+    s_.hop(queued_, packet.says);
+    if (now_ >= half()) count(before, packet.says);
     queued_ += packet.bytes;
     queue_free_ps_ = std::max(queue_free_ps_, now_.ns * 1000) + 8'000'000'000'000 * packet.bytes / s_.bits_per_second;
     at({queue_free_ps_ / 1000}, [this, packet] { leave_queue(packet); });
+  }
+
+  void count(const Says& before, const Says& after) {
+    const bool asks = before.ecn == wire::kEcnEct1, granted = after.ecn == wire::kEcnEct1;
+    counts_.marked += after.ecn == wire::kEcnCe;
+    counts_.asked += asks;
+    counts_.granted += granted;
+    counts_.asked_units += asks ? before.hint : 0;
+    counts_.granted_units += granted ? after.hint : 0;
   }
 
   void leave_queue(const Packet& packet) {
@@ -252,8 +268,13 @@ class Run {
   void receive(const Packet& packet) {
     State& f = flows_[packet.flow];
     f.received = packet.psn + 1;
-    f.heard.accepted(agreed(), packet.bytes, packet.ecn);
-    if (agreed() == wire::CcAlgorithm::kCaqm) f.heard.told(packet.ecn, s_.packet_bytes - s_.header_bytes);
+    const auto [ecn, hint] = packet.says;
+    f.heard.accepted(agreed(), packet.bytes, ecn);
+    if (s_.has_hints) {
+      f.heard.told({.congested = ecn == wire::kEcnCe, .increase = ecn == wire::kEcnEct1, .hint = hint});
+    } else if (agreed() == wire::CcAlgorithm::kCaqm) {
+      f.heard.told(ecn, s_.packet_bytes - s_.header_bytes);
+    }
     if (++f.unacked >= s_.packets_per_ack) return acknowledge(packet.flow);
     if (f.unacked != 1) return;
     const Psn first = packet.psn;
@@ -286,10 +307,7 @@ class Run {
   // ---- what comes out ----
 
   Result summary() {
-    Result r;
-    r.marked = marked_;
-    r.asked = asked_;
-    r.granted = granted_;
+    Result r = counts_;
     double sum = 0, squares = 0;
     for (const State& f : flows_) {
       const auto bytes = static_cast<double>(f.delivered);
@@ -318,7 +336,7 @@ class Run {
   Instant now_{};
   uint64_t queued_ = 0;         ///< bytes
   uint64_t queue_free_ps_ = 0;  ///< picoseconds, so that the rate is exact
-  uint64_t marked_ = 0, asked_ = 0, granted_ = 0;
+  Result counts_;
   std::vector<double> samples_;
 };
 

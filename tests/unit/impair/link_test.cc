@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "lib/impair/congestion_mark.h"
@@ -152,6 +153,79 @@ TEST(ImpairLink, a_mark_stands_in_the_frame_that_comes_out) {
   EXPECT_EQ(net.ecn(), wire::kEcnEct0);
   ASSERT_EQ(wire::parse_network(link.take(Instant{} + seconds(1)).value().frame, net), wire::Drop::kNone);
   EXPECT_EQ(net.ecn(), wire::kEcnCe);
+}
+
+// ---- C-AQM ----
+
+// What a link did with frames of 1004 bytes that came at once, and the code points that they left with.
+struct Passed {
+  Counts counts;
+  std::vector<uint8_t> codes;
+};
+Passed pass_at_once(const char* text, uint32_t frames, uint8_t ecn) {
+  Link link(script_of(text), 1);
+  const wire::Bytes frame = wire::frame_of(wire::template_v4(), wire::Bytes(958), ecn);
+  for (uint32_t i = 0; i < frames; ++i) link.offer({}, frame);
+  Passed passed;
+  while (const std::optional<Arrival> a = link.take(Instant{} + seconds(1))) {
+    wire::NetHeader net;
+    EXPECT_EQ(wire::parse_network(a->frame, net), wire::Drop::kNone);
+    passed.codes.push_back(net.ecn());
+    link.release(*a);
+  }
+  passed.counts = link.counts();
+  return passed;
+}
+
+// The target is ten frames: six find a queue that is not marked, and the eleventh one finds no room.
+TEST(ImpairLink, a_hop_of_caqm_grants_up_to_its_target_then_refuses_and_marks) {
+  const Passed p = pass_at_once("rate=1G caqm=10040B/80us", 100, wire::kEcnEct1);
+  EXPECT_EQ(p.counts.granted + p.counts.refused + p.counts.marked, 100u);
+  EXPECT_GE(p.counts.granted, 7u);
+  EXPECT_LE(p.counts.granted, 10u);
+  EXPECT_NE(p.counts.refused, 0u);
+  EXPECT_NE(p.counts.marked, 0u);
+  EXPECT_EQ(static_cast<size_t>(std::count(p.codes.begin(), p.codes.end(), wire::kEcnEct1)), p.counts.granted);
+  EXPECT_EQ(static_cast<size_t>(std::count(p.codes.begin(), p.codes.end(), wire::kEcnEct0)), p.counts.refused);
+  EXPECT_EQ(static_cast<size_t>(std::count(p.codes.begin(), p.codes.end(), wire::kEcnCe)), p.counts.marked);
+  EXPECT_TRUE(std::all_of(p.codes.begin(), p.codes.begin() + 7, [](uint8_t c) { return c == wire::kEcnEct1; }));
+  EXPECT_TRUE(std::none_of(p.codes.begin() + 10, p.codes.end(), [](uint8_t c) { return c == wire::kEcnEct1; }));
+}
+
+TEST(ImpairLink, a_hop_of_caqm_marks_what_asks_for_nothing_and_leaves_alone_what_may_not_be_marked) {
+  const Passed silent = pass_at_once("rate=1G caqm=10040B/80us", 100, wire::kEcnEct0);
+  EXPECT_EQ(silent.counts.granted + silent.counts.refused, 0u);
+  EXPECT_NE(silent.counts.marked, 0u);
+  const Passed deaf = pass_at_once("rate=1G caqm=10040B/80us", 100, wire::kEcnNotCapable);
+  EXPECT_EQ(deaf.counts.marked, 0u);
+  EXPECT_EQ(deaf.codes, std::vector<uint8_t>(100, wire::kEcnNotCapable));
+}
+
+TEST(ImpairLink, a_hop_of_caqm_grants_a_part_of_a_hint) {
+  Link link(script_of("rate=1G caqm=10kB"), 1);
+  wire::Bytes frame(1000);
+  wire::cna_template({wire::IpAddress::from_v4(1), 1}, {wire::IpAddress::from_v4(2), 2}, 0).write(frame.data(), 0, 0);
+  wire::write_cci(frame.data(), {.enable = true, .increase = true, .hint = 150});
+  for (int i = 0; i < 7; ++i) link.offer({}, frame);  // the last one finds 6 kB, and so room for 4 kB
+  std::vector<int> hints;
+  while (const std::optional<Arrival> a = link.take(Instant{} + seconds(1))) {
+    wire::Cci cci;
+    ASSERT_TRUE(wire::read_cci(a->frame, cci));
+    EXPECT_TRUE(cci.increase && !cci.congested);
+    hints.push_back(cci.hint);
+    link.release(*a);
+  }
+  EXPECT_EQ(hints, (std::vector<int>{150, 150, 150, 150, 150, 150, 125}));
+  EXPECT_EQ(link.counts().granted, 7u);
+}
+
+TEST(ImpairLink, a_link_begins_and_ceases_to_be_a_hop_of_caqm) {
+  Link link(script_of("rate=1G; at 1s caqm=10040B; at 2s caqm=0"), 1);
+  const wire::Bytes frame = wire::frame_of(wire::template_v4(), wire::Bytes(958), wire::kEcnEct1);
+  for (uint64_t granted : {0, 1, 1}) {
+    link.offer(Instant{} + seconds(granted == 0 ? 0 : link.counts().offered), frame);
+    EXPECT_EQ(link.counts().granted, granted);
+  }
 }
 
 // ---- losses ----

@@ -47,6 +47,21 @@ TEST(ImpairText, a_queue_is_of_frames_or_of_bytes_and_the_later_word_counts) {
   EXPECT_EQ(read("queue=1500B", s).first.queue_frames, 0u);
 }
 
+TEST(ImpairText, a_hop_of_caqm_has_a_target_and_a_round_trip) {
+  const Spec s = read("rate=1G caqm=40KiB/200us").first;
+  EXPECT_EQ(s.caqm, (CaqmTarget{40960, microseconds(200)}));
+  EXPECT_EQ(to_text(s), "rate=1G caqm=40KiB/200us");
+  EXPECT_EQ(read("caqm=1kB", s).first.caqm, (CaqmTarget{1000, microseconds(10)})) << "the usual round trip";
+  EXPECT_EQ(read("caqm=0", s).first, read("rate=1G").first);
+  EXPECT_FALSE(can_harm(s));
+}
+
+TEST(ImpairText, one_rule_of_marks_takes_the_place_of_the_other) {
+  const Spec marks = read("rate=1G mark=1kB/2kB/5%").first, caqm = read("rate=1G caqm=20kB/10us").first;
+  EXPECT_EQ(read("mark=0 caqm=20kB", marks).first, caqm);
+  EXPECT_EQ(read("mark=1kB/2kB/5% caqm=0", caqm).first, marks);
+}
+
 TEST(ImpairText, nothing_is_wrong_with_a_link_of_an_empty_text) {
   EXPECT_EQ(read(""), Script{});
   EXPECT_EQ(read(" ; \n "), Script{});
@@ -66,6 +81,7 @@ TEST(ImpairText, words_change_the_base_and_leave_the_rest_of_it) {
 TEST(ImpairText, zero_takes_away_what_belongs_to_a_word) {
   const Spec base = read("rate=1G queue=10 mark=1kB/2kB/5% loss=1% burst=4 reorder=8 late=1% wait=1ms").first;
   EXPECT_EQ(read("rate=0 loss=0 reorder=0", base).first, Spec{});
+  EXPECT_EQ(read("rate=0", read("rate=1G caqm=20kB/1ms").first).first, Spec{});
 }
 
 TEST(ImpairText, changes_follow_each_other_and_each_begins_with_the_state_before_it) {
@@ -95,6 +111,7 @@ TEST(ImpairText, each_fault_is_harm) {
 TEST(ImpairText, what_is_written_reads_as_the_same) {
   for (const char* text : {"clear", "rate=1.5k", "rate=100G delay=5us jitter=1500ns queue=64KiB mark=100kB/400kB/20%",
                            "kind=setup,roce loss=7% burst=2.5 every=3", "loss=0.0001%", "rate=1G queue=7 down",
+                           "rate=1G caqm=12500B/1500ns", "rate=1G caqm=1MB; at 1s caqm=0; at 2s mark=0B/1B/0%",
                            "duplicate=100% corrupt=33% reorder=64 late=50% wait=1ms",
                            "loss=1%; at 2s clear down; at 12s clear loss=1%; at 13s clear"}) {
     const Script script = read(text);
@@ -111,11 +128,14 @@ TEST(ImpairText, an_error_names_the_word_and_what_is_allowed) {
             "\"delay=5\": delay= takes a time such as 5us (ns, us, ms or s), at most 1000000s");
   EXPECT_EQ(
       error_of("los=1%"),
-      "\"los=1%\" is not understood; known are rate=, delay=, jitter=, queue=, mark=, kind=, loss=, burst=, every=, "
-      "duplicate=, corrupt=, reorder=, late=, wait=, down, up, clear, and \"at TIME\" at the front");
+      "\"los=1%\" is not understood; known are rate=, delay=, jitter=, queue=, mark=, caqm=, kind=, loss=, burst=, "
+      "every=, duplicate=, corrupt=, reorder=, late=, wait=, down, up, clear, and \"at TIME\" at the front");
   EXPECT_EQ(
       error_of("kind=data,dat"),
       "\"kind=data,dat\": kind= takes all, or some of data, ack, setup, ctp, roce, other, with commas between them");
+  EXPECT_EQ(error_of("rate=1G caqm=10"),
+            "\"caqm=10\": caqm= takes a number of bytes and a round trip, such as 40KiB/10us, or bytes alone for 10us; "
+            "or 0");
 }
 
 TEST(ImpairText, an_error_shows_no_more_than_the_beginning_of_what_is_wrong) {
@@ -131,19 +151,13 @@ TEST(ImpairText, a_change_that_is_no_part_of_its_own_is_told_how_it_becomes_one)
 }
 
 TEST(ImpairText, values_out_of_range_or_without_their_unit_are_refused) {
-  for (const char* text : {"rate=-1G",        "rate=100",
-                           "rate=1e9",        "rate=",
-                           "rate=0.0004k",    "rate=0.0000001M",
-                           "delay=1m",        "delay=-1us",
-                           "delay=2000000s",  "loss=nan%",
-                           "queue=x",         "queue=2000MiB",
-                           "queue=-1",        "mark=1kB/2kB",
-                           "mark=2kB/1kB/1%", "mark=1kB/2kB/3",
-                           "mark=0B/0B/1%",   "kind=",
-                           "kind=,",          "burst=0.5",
-                           "kind=data,",      "kind=data,,ack",
-                           "every=1.5",       "reorder=100001",
-                           "down=1",          "at"}) {
+  for (const char* text :
+       {"rate=-1G",  "rate=100",          "rate=1e9",        "rate=",          "rate=0.0004k",   "rate=0.0000001M",
+        "delay=1m",  "delay=-1us",        "delay=2000000s",  "loss=nan%",      "queue=x",        "queue=2000MiB",
+        "queue=-1",  "mark=1kB/2kB",      "mark=2kB/1kB/1%", "mark=1kB/2kB/3", "mark=0B/0B/1%",  "kind=",
+        "kind=,",    "burst=0.5",         "kind=data,",      "kind=data,,ack", "caqm=",          "caqm=10",
+        "caqm=0B",   "caqm=0B/10us",      "caqm=40KiB/",     "caqm=40KiB/10",  "caqm=40KiB/0us", "caqm=40KiB/10us/1",
+        "caqm=10us", "caqm=2000MiB/10us", "every=1.5",       "reorder=100001", "down=1",         "at"}) {
     EXPECT_NE(error_of(text).find('"'), std::string::npos) << text;
   }
 }
@@ -151,6 +165,11 @@ TEST(ImpairText, values_out_of_range_or_without_their_unit_are_refused) {
 TEST(ImpairText, values_that_do_not_fit_each_other_are_refused) {
   EXPECT_EQ(error_of("queue=10"), "queue= needs rate=: without it nothing waits");
   EXPECT_EQ(error_of("mark=1kB/2kB/1%"), "mark= needs rate=: without it nothing waits");
+  EXPECT_EQ(error_of("caqm=40KiB"), "caqm= needs rate=: without it nothing waits");
+  const char* const both =
+      "mark= and caqm= are two rules for the same marks: take one of them back, as in \"mark=0 caqm=40KiB\"";
+  EXPECT_EQ(error_of("rate=1G mark=1kB/2kB/1% caqm=40KiB"), both);
+  EXPECT_EQ(error_of("at 1s caqm=40KiB", read("rate=1G mark=1kB/2kB/1%").first), both);
   EXPECT_EQ(error_of("burst=8"), "burst= needs loss=, the share that is lost");
   EXPECT_EQ(error_of("loss=90% burst=4"), "with burst=4 loss= can be at most 80%");
   EXPECT_EQ(error_of("late=1%"), "late= and wait= need reorder=, the number of frames");
