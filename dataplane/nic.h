@@ -342,7 +342,7 @@ class Nic {
   Instant statistics_at_{};
   bool statistics_stale_ = true;               // something happened since
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
-  Instant told_of_death_at_{};
+  Instant told_of_death_at_{};                 // 0: never
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

@@ -87,7 +87,8 @@ void Nic::forget_last_notes() {
 
 // Owned. An orderly end needs no words.
 void Nic::tell_why_it_died(uint32_t tpn) {
-  if (!notice_ || worker_->now() < told_of_death_at_ + kBetweenDeaths) return;
+  const bool told_just_now = told_of_death_at_.ns != 0 && worker_->now() < told_of_death_at_ + kBetweenDeaths;
+  if (!notice_ || told_just_now) return;
   const uint32_t channel = tpn & ((1u << tp::kTpnIndexBits) - 1);
   const Newest<kToldOfADeath> newest(*worker_->core().state().last_notes);
   bool given_up = false;

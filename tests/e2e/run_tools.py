@@ -548,7 +548,7 @@ SHORT = ("hello_write", "hello_write, port number taken", "pingpong SEND", "ping
          "file_copy 1 bytes", "file_copy odd buffers", "file_copy 209715200 bytes", "admin, live instance")
 
 # Tests of what instances do to each other, or that look at them.
-INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance")
+INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance", "admin, a dead instance")
 
 
 def wanted(name, args):

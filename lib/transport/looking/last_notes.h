@@ -49,12 +49,13 @@ struct LastNotes {
     return last.stage == next.stage && last.object == next.object;
   }
 
-  // Calls fn(const LastNote&) for each, the oldest first. Of one that is being overwritten meanwhile it is not called.
+  // Calls fn(const LastNote&) for each, the oldest first, but for the place that is written next: the writer may be
+  // there.
   template <class Fn>
   void each(Fn fn) const {
     std::atomic_ref total(const_cast<uint64_t&>(count));
     const uint64_t end = total.load(std::memory_order_acquire);
-    for (uint64_t i = end > kRoom ? end - kRoom : 0; i != end; ++i) {
+    for (uint64_t i = end < kRoom ? 0 : end - kRoom + 1; i != end; ++i) {
       const LastNote copy = ring[i % kRoom];
       std::atomic_thread_fence(std::memory_order_acquire);
       if (total.load(std::memory_order_relaxed) < i + kRoom) fn(copy);
