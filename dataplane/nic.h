@@ -5,9 +5,9 @@
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
 //
-// nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc and
-// nic_statistics.cc have a part of it each. Who drives besides the application stands in nic_helper.cc, nic_worker.cc
-// and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
+// nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc,
+// nic_statistics.cc and nic_last_notes.cc have a part of it each. Who drives besides the application stands in
+// nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -242,8 +242,13 @@ class Nic {
   }
   void after_control();
   void report(const NicEvent& event) {
+    if (const Event* of_core = std::get_if<Event>(&event); of_core && of_core->kind == EventKind::kChannelDead)
+      tell_why_it_died(static_cast<uint32_t>(of_core->object));
     if (sink_) sink_(event);
   }
+  void keep_last_notes();
+  void forget_last_notes();
+  void tell_why_it_died(uint32_t tpn);
   void wake_helper();
   void tell_helper_deadline();
 
@@ -336,6 +341,8 @@ class Nic {
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
   bool statistics_stale_ = true;               // something happened since
+  std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
+  Instant told_of_death_at_{};                 // 0: never
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

@@ -79,6 +79,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->adopt_claims();
   if (!nic->alarm_.create(error)) return nullptr;
   nic->open_statistics(config);
+  nic->keep_last_notes();
   if (!nic->watch_all(error)) return nullptr;
   if (!nic->start_helper(error)) return nullptr;
   return nic;
@@ -107,7 +108,10 @@ bool Nic::start_helper(std::string* error) {
 }
 
 Nic::~Nic() {
-  if (!helper_.joinable()) return;
+  if (!helper_.joinable()) {  // it never ran
+    if (worker_) forget_last_notes();
+    return;
+  }
   stop_.store(true);
   wake_helper();
   helper_.join();
@@ -119,6 +123,7 @@ Nic::~Nic() {
     ipc::pause_for(microseconds(100));
   }
   if (!is_stopped()) say_goodbye();  // a NIC that a fault stopped says nothing to anybody
+  forget_last_notes();
   release();
 }
 

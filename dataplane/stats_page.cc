@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/stats_page.h"
-#include "lib/transport/wire/network_header.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -16,11 +15,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/tsc_clock.h"
+#include "lib/transport/wire/network_header.h"
+
 namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
@@ -46,6 +48,8 @@ struct Header {
   uint32_t udp_port;
   int64_t pid;
   uint64_t started_ns;
+  uint64_t started_monotonic_ns;  // the same moment by the clock of notes
+  uint64_t stages;                // a hash of the names of all stages, whose numbers notes have
   uint8_t eids[kMaxEids][16];
   char program[kNameBytes], placement[kNameBytes], wires[kNameBytes], device[kNameBytes];
   char counter_names[kMaxCounters][kNameBytes];
@@ -74,6 +78,7 @@ struct Page {
   Header header;
   alignas(64) uint64_t sequence;  // odd: a write is in progress
   alignas(64) Body body;
+  alignas(64) LastNotes last_notes;
 };
 
 constexpr size_t kFileBytes = (sizeof(Page) + 4095) / 4096 * 4096;
@@ -84,6 +89,18 @@ uint64_t wall_ns() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// FNV-1a of the names, each with its end.
+uint64_t hash_of_stages() {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char* name : kStageNames) {
+    for (const char* c = name;; ++c) {
+      hash = (hash ^ static_cast<uint8_t>(*c)) * 0x100000001b3;
+      if (*c == 0) break;
+    }
+  }
+  return hash;
 }
 
 // Words are released after the odd sequence number: whoever sees one of them sees that number too.
@@ -212,6 +229,8 @@ void fill_header(Header& h, const StatsIdentity& id) {
   h.udp_port = id.udp_port;
   h.pid = getpid();
   h.started_ns = wall_ns();
+  h.started_monotonic_ns = TscClock::monotonic_ns();
+  h.stages = hash_of_stages();
   copy_name(h.program, program_name());
   copy_name(h.placement, id.placement);
   copy_name(h.wires, id.wires);
@@ -305,6 +324,8 @@ std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& dire
   w->path_ = path;
   return w;
 }
+
+LastNotes* StatsPageWriter::last_notes() { return &reinterpret_cast<Page*>(map_)->last_notes; }
 
 StatsPageWriter::~StatsPageWriter() {
   const bool mine = owner_ == getpid();
@@ -402,6 +423,22 @@ std::unique_ptr<StatsPageReader> StatsPageReader::open(const std::string& path, 
 StatsPageReader::~StatsPageReader() {
   if (map_ != nullptr) munmap(const_cast<std::byte*>(map_), kFileBytes);
   if (fd_ >= 0) ::close(fd_);
+}
+
+bool StatsPageReader::read_last_notes(std::vector<StatsNote>* notes, std::string* error) const {
+  const Page* page = reinterpret_cast<const Page*>(map_);
+  const Header& h = page->header;
+  if (h.stages != hash_of_stages()) {
+    *error = "the instance is of another build, whose events this program does not know";
+    return false;
+  }
+  notes->clear();
+  const uint64_t to_wall = h.started_ns - h.started_monotonic_ns;
+  page->last_notes.each([&](const LastNote& n) {
+    if (static_cast<uint32_t>(n.note.stage) >= kStageCount) return;  // a torn or damaged one
+    notes->push_back({n.first_ns + to_wall, n.last_ns + to_wall, n.note, n.times});
+  });
+  return true;
 }
 
 bool StatsPageReader::alive() const {

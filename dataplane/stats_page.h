@@ -25,6 +25,7 @@
 
 #include "lib/base/counters.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/looking/last_notes.h"
 
 namespace ub {
 
@@ -164,6 +165,10 @@ class StatsPageWriter {
               std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {},
               std::span<const StatsName> names = {}, std::span<const StatsPath> paths = {});
 
+  // Where the Core of the instance keeps its last notes (Core::keep_last_notes). They are in the file at once, whether
+  // update() is called or not, and stay there when the process is killed.
+  LastNotes* last_notes();
+
   const std::string& path() const { return path_; }
 
  private:
@@ -202,6 +207,13 @@ struct StatsReport {
   std::vector<StatsPath> paths;  // those of a channel in a row; of all, the first 1024 that StatsPath allows
 };
 
+// A LastNote with the time of the wall clock, since 1970.
+struct StatsNote {
+  uint64_t first_ns = 0, last_ns = 0;
+  Note note{};
+  uint32_t times = 0;
+};
+
 class StatsPageReader {
  public:
   // Null and `*error` if there is no page, or one of another version.
@@ -212,6 +224,8 @@ class StatsPageReader {
 
   // False and `*error` if no consistent picture could be had, which means that the writer died while writing.
   bool read(StatsReport*, std::string* error) const;
+  // The oldest first. False and `*error`: the instance is of a build that has other stages.
+  bool read_last_notes(std::vector<StatsNote>*, std::string* error) const;
   // Does the instance still run?
   bool alive() const;
 

@@ -43,6 +43,13 @@ class Worker {
   // woken.
   void slept_until(Instant real) { slept_until_.store(real.ns, std::memory_order_relaxed); }
 
+  // Owner: the Core keeps its last notes there from now on.
+  void keep_last_notes(LastNotes* notes) {
+    last_notes_ = notes;
+    core_.keep_last_notes(notes);
+    tell_notes_the_gap();
+  }
+
   // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
   // caller drives again at once, or calls send_owed().
   template <class OnEvent>
@@ -114,6 +121,13 @@ class Worker {
   [[gnu::noinline]] void count_gap(Instant real) {
     const Instant slept{slept_until_.load(std::memory_order_relaxed)};
     core_.count_away(core_clock_.turn_after_gap(real, core_.next_deadline(Acks::kMayWait), slept));
+    tell_notes_the_gap();
+  }
+
+  // Their times are of CLOCK_MONOTONIC.
+  void tell_notes_the_gap() {
+    if (last_notes_ == nullptr) return;
+    last_notes_->behind_ns = TscClock::monotonic_ns() - clock_.now().ns + core_clock_.real_time_of(Instant{}).ns;
   }
 
   Ports& ports_;
@@ -122,6 +136,7 @@ class Worker {
   std::atomic<uint64_t> slept_until_{0};
   Core<Ports> core_;
   bool timer_ran_ = false;
+  LastNotes* last_notes_ = nullptr;
   PostedBitmap<kIdSpace> posted_;
 };
 

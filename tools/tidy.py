@@ -36,8 +36,9 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # Values and hosts that every layer of the Core uses; the layers above tp, which use each other; and what the unit tests
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/copy_prefix.h", "lib/transport/core_common.h",
-               "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h", "lib/transport/looking/note.h",
-               "lib/transport/looking/stages.def", "lib/transport/seal_and_commit.h", "lib/transport/full_port.h")
+               "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h",
+               "lib/transport/looking/last_notes.h", "lib/transport/looking/note.h", "lib/transport/looking/stages.def",
+               "lib/transport/seal_and_commit.h", "lib/transport/full_port.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 URMA_LAYERS = ("lib/urma/objects/", "lib/urma/data/", "lib/urma/events/", "lib/urma/device/")
 URMA_ROOT = tuple(f"lib/urma/{name}.h" for name in ("clock", "library", "log", "number", "spinlock", "status", "wait"))

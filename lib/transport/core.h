@@ -191,6 +191,8 @@ class Core {
   uint32_t slots_posted(uint32_t jetty) const;
   uint32_t completions_produced(uint32_t jfc) const { return s_.jfcs[jfc].produced; }
   const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
+  // From now on the last rare notes are kept there; null: nowhere. The memory stays the caller's.
+  void keep_last_notes(LastNotes* notes) { s_.last_notes = notes; }
   // Switches the calls of Host::note() on or off. Without effect where the Host has no note().
   void look(bool yes);
 

@@ -14,12 +14,14 @@
 #include "lib/transport/copy_prefix.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/held_frames.h"
+#include "lib/transport/looking/last_notes.h"
 #include "lib/transport/looking/note.h"
 
 namespace ub {
 
 struct CoreCommon {
   CoreConfig config;
+  Instant now;  // of the call under way
   Counters counters;
   TimerHeap timers;
   HeldFrames held;
@@ -39,6 +41,7 @@ struct CoreCommon {
   // Tells an observer, if there is one, that something changed its state (docs/looking.md). For functions that do not
   // know the Host, and for code that not every packet runs through; other code calls note_of().
   void note(Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) const {
+    if (kept_of(stage) != Kept::kNo) keep({stage, object, a, b, c});
     if (looker.looks()) [[unlikely]]
       looker.say(stage, object, a, b, c);
   }
@@ -48,6 +51,12 @@ struct CoreCommon {
     note(Stage::kPacketDropped, 0, static_cast<uint32_t>(why));
   }
   Looker looker;
+  LastNotes* last_notes = nullptr;  // null: nobody wants them
+
+ private:
+  [[gnu::noinline, gnu::cold]] void keep(const Note& rare) const {
+    if (last_notes != nullptr) last_notes->add(now, rare);
+  }
 };
 
 // The same where the Host is known: it compiles to nothing if the Host has no note().

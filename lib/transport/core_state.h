@@ -54,7 +54,6 @@ struct WaiterKind {
 constexpr uint32_t kMaxWaiterKinds = 8;
 
 struct CoreState : tp::State {
-  Instant now;
   Prng prng{1};
 
   Eid eids[kMaxEids];

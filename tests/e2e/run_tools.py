@@ -25,14 +25,14 @@ import daemons
 import traces
 import wires
 from processes import FAILED, USAGE, Failure, Process, check, free_port, pair
+from run_admin import TRANSPORTS, AdminTests
 
-TRANSPORTS = ("rtp", "ctp", "ctp with repeats")
 PEER_LOST = 3
 INTERRUPTED = 130
 SKIPPED = 77
 
 
-class Tests:
+class Tests(AdminTests):
     def __init__(self, tools, directory, placement):
         self.tools = tools
         self.placement = placement
@@ -444,67 +444,6 @@ class Tests:
             if server:
                 server.kill()
 
-    # ---- urma_admin ----
-    def admin(self):
-        admin = self.tools["admin"]
-        keys = json.loads(Process([admin, "config", "--json"]).expect(0))
-        check(any(k["key"] == "port.kinds" for k in keys), "port.kinds is missing")
-        devices = json.loads(Process([admin, "devices", "--caps", "--json"]).expect(0))
-        check(devices and devices[0]["eids"], "no device with an EID")
-        Process([admin, "list"]).expect(0)
-        Process([admin, "show", "nonsense"]).expect(2)
-        Process([admin, "show", "counters", "--instance", "nobody"]).expect(1)
-
-    def admin_live(self):
-        """An instance at work is listed, and its counters move."""
-        port = free_port()
-        args = [self.tools["perf"], "write_lat", "-p", port, "-D", 60]  # ended when all was seen
-        server = Process(args)
-        server.wait_for_text("TCP port")
-        client = Process(args + [self.host])
-        try:
-            client.wait_for_text("#bytes")
-            time.sleep(1)
-            running = [i for i in json.loads(Process([self.tools["admin"], "list", "--json"]).expect(0))
-                       if i["pid"] == client.popen.pid]
-            check(len(running) == 1 and running[0]["state"] == "running", f"not listed: {running}")
-
-            def shown(what):
-                return json.loads(Process([self.tools["admin"], "show", what, "--json", "--instance",
-                                           client.popen.pid]).expect(0))
-
-            def packets():
-                return shown("counters")["counters"]["tx.packets"]
-
-            before = packets()
-            time.sleep(0.5)
-            check(packets() > before > 0, "tx.packets does not grow")
-            if Process.wire.name in wires.DPDK_WIRES:
-                counters = shown("counters")["counters"]
-                check(running[0]["wires"] == "dpdk", f"wires: {running[0]['wires']}")
-                check(counters["dpdk.tx.frames"] > 0 and counters["dpdk.link.changes"] == 1, str(counters))
-            segments = shown("segments")["segments"]
-            check(segments and segments[0]["length"] > 0, f"no segment is shown: {segments}")
-            objects = shown("objects")["objects"]
-            check(objects["segments"] == len(segments), f"{objects['segments']} segments, {len(segments)} are shown")
-            for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
-                check(objects[kind] > 0, f"no {kind} is counted: {objects}")
-            channels = shown("channels")["channels"]
-            check(channels and all(c["counts"]["again_timeout"] >= 0 and c["congestion"] for c in channels), str(channels))
-            transports = {c["transport"] for c in channels}
-            check(self.transport_of("write") in transports <= set(TRANSPORTS), f"transports: {transports}")
-            pools = shown("pools")["pools"]
-            check(all(p["in_use"] <= p["highest"] <= p["size"] for p in pools) and len(pools) == 5, f"pools: {pools}")
-            for what in ("channels", "pools"):
-                Process([self.tools["admin"], "show", what, "--all", "--instance", client.popen.pid]).expect(0)
-            Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
-            client.popen.send_signal(signal.SIGINT)
-            client.expect(130, 10)
-            server.expect(3, 10)
-        finally:
-            server.kill()
-            client.kill()
-
     def all(self):
         yield "hello_write", self.hello
         yield "hello_write, few descriptors", self.hello_few_descriptors
@@ -599,6 +538,7 @@ class Tests:
         yield "file_copy, receiver killed", lambda: self.copy_killed("receiver")
         yield "admin", self.admin
         yield "admin, live instance", self.admin_live
+        yield "admin, a dead instance", self.admin_dead
 
 
 MANY_INSTANCES = ("hello_write, few descriptors", "hello_write, mixed wires", "file_copy, sender stopped")
@@ -608,7 +548,7 @@ SHORT = ("hello_write", "hello_write, port number taken", "pingpong SEND", "ping
          "file_copy 1 bytes", "file_copy odd buffers", "file_copy 209715200 bytes", "admin, live instance")
 
 # Tests of what instances do to each other, or that look at them.
-INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance")
+INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance", "admin, a dead instance")
 
 
 def wanted(name, args):

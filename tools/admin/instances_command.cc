@@ -11,6 +11,7 @@
 #include "dataplane/stats_page.h"
 #include "tools/admin/channel_rows.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/event_rows.h"
 #include "tools/admin/table.h"
 #include "tools/common/stats_directory.h"
 
@@ -23,6 +24,8 @@ struct Instance {
   std::string name;
   bool alive = false;
   StatsReport report;
+  std::vector<StatsNote> events;
+  std::string no_events;  // why it has none that can be read
 };
 
 uint64_t wall_ns() {
@@ -50,11 +53,13 @@ std::optional<std::string> directory_of(const InstanceSelection& selection) {
 std::optional<Instance> load(const std::string& directory, const std::string& name) {
   std::string error;
   auto reader = StatsPageReader::open(stats_page_path(directory, name), &error);
-  Instance instance{name, false, {}};
+  Instance instance;
+  instance.name = name;
   if (!reader || !reader->read(&instance.report, &error)) {
     fmt::print(stderr, "urma_admin: {}\n", error);
     return std::nullopt;
   }
+  (void)reader->read_last_notes(&instance.events, &instance.no_events);
   instance.alive = reader->alive();
   return instance;
 }
@@ -236,6 +241,10 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
   const auto instance = choose(selection);
   if (!instance) return 1;
   const StatsReport& r = instance->report;
+  if (what == "events" && !instance->no_events.empty()) {
+    fmt::print(stderr, "urma_admin: {}: {}\n", instance->name, instance->no_events);
+    return 1;
+  }
   if (json) {
     Json document = {{"instance", instance->name}, {"pid", r.pid},     {"program", r.program},
                      {"running", instance->alive}, {"uasid", r.uasid}, {"started_ns", r.started_ns},
@@ -245,6 +254,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
     if (what == "channels") document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
     if (what == "pools") document["pools"] = pools_json(r);
     if (what == "segments") document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
+    if (what == "events") document["events"] = events_json(instance->events);
     if (what == "apps") document["apps"] = apps_json(r), document["apps_total"] = r.apps_total;
     fmt::print("{}\n", document.dump(2));
     return 0;
@@ -259,6 +269,10 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
   if (what == "pools") print_rows(pools_json(r), 0, "pools");
   if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
   if (what == "apps") print_rows(apps_json(r), r.apps_total, "applications");
+  if (what == "events") {
+    for (const std::string& line : event_lines(instance->events)) fmt::print("{}\n", line);
+    if (instance->events.empty()) fmt::print("no events\n");
+  }
   return 0;
 }
 

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   urma_admin names                      the names of segments that they have published
   urma_admin show counters              of the only instance
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
+  urma_admin show events -i 10.0.0.1-4792    what happened last, also in one that was killed
   urma_admin doctor                     what this host lacks, and what to do about it
   urma_admin doctor --listen            on one host, to be asked by the doctor of the other one
   urma_admin doctor --peer 192.0.2.2    on the other: route, blocked ports, path MTU, NAT
@@ -37,9 +38,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* list = app.add_subcommand("list", "instances on this host");
   auto* names = app.add_subcommand("names", "names of segments that programs of this host have published");
   auto* show = app.add_subcommand("show", "one running instance");
-  show->add_option("what", what, "objects, channels, pools, segments, counters, or apps of a daemon")
+  show->add_option("what", what, "objects, channels, pools, segments, counters, events, or apps of a daemon")
       ->required()
-      ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "apps"}));
+      ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "events", "apps"}));
   show->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
   show->add_flag("--all", all, "counters and counts of channels that are 0, too");
   for (auto* s : {list, names, show}) {

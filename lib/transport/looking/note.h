@@ -31,6 +31,21 @@ inline constexpr const char* kStageNames[] = {
 };
 inline constexpr uint32_t kStageCount = sizeof kStageSentences / sizeof kStageSentences[0];
 
+// Whether the last notes of a stage are kept all the time (last_notes.h).
+enum class Kept : uint8_t {
+  kNo,
+  kEach,    // those that are equal take one place
+  kNewest,  // those of one object take one place
+};
+inline constexpr Kept kStageKept[] = {
+#define UB_STAGE(id, sentence) Kept::kNo,
+#define UB_RARE(id, sentence) Kept::kEach,
+#define UB_SERIES(id, sentence) Kept::kNewest,
+#include "lib/transport/looking/stages.def"
+#undef UB_STAGE
+};
+constexpr Kept kept_of(Stage stage) { return kStageKept[static_cast<uint32_t>(stage)]; }
+
 struct Note {
   Stage stage;
   uint32_t object;

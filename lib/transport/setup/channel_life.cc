@@ -190,6 +190,7 @@ bool is_silent(const CoreState& s, const Channel& ch) {
 // A peer that was silent on one channel until that died (6.4.2.1) is taken to be silent on the others, too, unless
 // packets arrived on them meanwhile.
 void kill_silent(CoreState& s, uint32_t channel) {
+  s.note(Stage::kChannelGivenUp, channel);
   const uint32_t peer = s.channels[channel].peer;
   ++s.peers[peer].users;
   for (const Lane& lane : s.peers[peer].lanes) {

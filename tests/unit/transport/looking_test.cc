@@ -9,6 +9,7 @@
 #include "lib/base/counters.h"
 #include "lib/transport/core_common.h"
 #include "lib/transport/looking/event_ring.h"
+#include "lib/transport/looking/last_notes.h"
 #include "lib/transport/looking/sentence.h"
 #include "tests/unit/transport/looking.h"
 
@@ -87,6 +88,74 @@ TEST(EventRing, GivesNoMoreThanWasAskedFor) {
   for (uint32_t i = 1; i <= 3; ++i) ring.add({Instant{i}, 0, {Stage::kJfcFull, i}});
   EXPECT_EQ(last_objects(ring, 2), (std::vector<uint32_t>{2, 3}));
   EXPECT_TRUE(last_objects(ring, 0).empty());
+}
+
+// ---- the last notes ----------------------------------------------------------------------------------------------
+
+std::vector<LastNote> all_of(const LastNotes& notes) {
+  std::vector<LastNote> all;
+  notes.each([&](const LastNote& n) { all.push_back(n); });
+  return all;
+}
+
+TEST(LastNotes, AreTheNewestOnesOfThoseThatDiffer) {
+  LastNotes notes{};
+  EXPECT_TRUE(all_of(notes).empty());
+  constexpr uint32_t kSaid = LastNotes::kRoom + 10;
+  for (uint32_t i = 1; i <= kSaid; ++i) notes.add(Instant{i}, {Stage::kChannelState, i, 3});
+  const std::vector<LastNote> all = all_of(notes);
+  ASSERT_EQ(all.size(), LastNotes::kRoom - 1);
+  EXPECT_EQ(all.front().note.object, kSaid - LastNotes::kRoom + 2);
+  EXPECT_EQ(all.back().note.object, kSaid);
+  EXPECT_EQ(all.back().times, 1u);
+}
+
+TEST(LastNotes, HaveTheTimeOfTheRealClock) {
+  LastNotes notes{};
+  notes.behind_ns = 1000;
+  notes.add(Instant{7}, {Stage::kJfcFull, 1});
+  notes.behind_ns = 5000;
+  notes.add(Instant{8}, {Stage::kJfcFull, 1});
+  const std::vector<LastNote> all = all_of(notes);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].first_ns, 1007u);
+  EXPECT_EQ(all[0].last_ns, 5008u);
+  EXPECT_EQ(all[0].times, 2u);
+}
+
+// A channel that loses packets all the time must not push out why another one died.
+TEST(LastNotes, AFloodTakesOnePlace) {
+  LastNotes notes{};
+  notes.add(Instant{1}, {Stage::kChannelState, 7, 5});
+  for (uint32_t i = 0; i < 1000; ++i) notes.add(Instant{2 + i}, {Stage::kPacketsLost, 3, 1, i});
+  for (uint32_t i = 0; i < 1000; ++i) notes.add(Instant{2000 + i}, {Stage::kPacketDropped, 0, 9});
+  std::vector<LastNote> all = all_of(notes);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1].times, 1000u);
+  EXPECT_EQ(all[1].note, (Note{Stage::kPacketsLost, 3, 1, 999})) << "the newest";
+  EXPECT_EQ(all[2].times, 1000u);
+  notes.add(Instant{5000}, {Stage::kPacketDropped, 0, 10});
+  notes.add(Instant{5001}, {Stage::kPacketsLost, 3, 1, 1});
+  notes.add(Instant{5002}, {Stage::kPacketsLost, 4, 1, 1});
+  notes.add(Instant{5003}, {Stage::kChannelState, 4, 2});
+  notes.add(Instant{5004}, {Stage::kChannelState, 4, 3});
+  EXPECT_EQ(all_of(notes).size(), 8u) << "other reasons, channels and states are others";
+}
+
+TEST(LastNotes, AreKeptWhetherSomebodyLooksOrNot) {
+  CoreCommon s;
+  LastNotes notes{};
+  s.now = Instant{77};
+  s.note(Stage::kChannelState, 1, 3);  // nobody wants them
+  s.last_notes = &notes;
+  s.note(Stage::kChannelState, 2, 3);
+  s.note(Stage::kPacketSent, 2);
+  s.drop(Counter::kRxDropNotIp);
+  const std::vector<LastNote> all = all_of(notes);
+  ASSERT_EQ(all.size(), 2u) << "packets that go well are none of them";
+  EXPECT_EQ(all[0].note, (Note{Stage::kChannelState, 2, 3}));
+  EXPECT_EQ(all[0].first_ns, 77u);
+  EXPECT_EQ(all[1].note.stage, Stage::kPacketDropped);
 }
 
 // ---- who hears of it ---------------------------------------------------------------------------------------------

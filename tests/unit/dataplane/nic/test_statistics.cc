@@ -8,9 +8,12 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "dataplane/eid.h"
 #include "dataplane/nic.h"
@@ -30,22 +33,30 @@ class NicStatistics : public testing::Test {
     char name[] = "/tmp/softub-statistics-XXXXXX";
     EXPECT_NE(mkdtemp(name), nullptr);
     directory = name;
-    LoadedConfig config;
-    config.port.kinds = {"udp"};
-    config.device.eids = {kAddress};
-    config.transport.setup_retry_min = config.transport.channel_timeout = kSilence;
-    config.log.stats_dir = directory;
-    std::string error;
-    nic = Nic::start(config, 0, {}, &error);
-    EXPECT_NE(nic, nullptr) << error;
+    nic = start(kAddress, [this](const std::string& sentence) {
+      const std::lock_guard lock(said_mutex);
+      said.push_back(sentence);
+    });
   }
   ~NicStatistics() override {
     nic.reset();
     std::filesystem::remove_all(directory);
   }
 
+  std::unique_ptr<Nic> start(const char* address, Nic::NoticeSink notice = {}) {
+    LoadedConfig config;
+    config.port.kinds = {"udp"};
+    config.device.eids = {address};
+    config.transport.setup_retry_min = config.transport.channel_timeout = config.transport.keepalive_idle = kSilence;
+    config.log.stats_dir = directory;
+    std::string error;
+    auto started = Nic::start(config, 0, std::move(notice), &error);
+    EXPECT_NE(started, nullptr) << error;
+    return started;
+  }
+
   // An RC jetty has its channel set up when it is bound.
-  void bind_to(const Eid& eid) {
+  void bind_to(const Eid& eid, uint32_t uasid = 7) {
     Memory& m = memory.emplace_back();
     JfcConfig c{.slots = m.cqes, .slot_count = 8, .depth = 8, .indices = &m.rings[0]};
     JfrConfig r;
@@ -57,7 +68,7 @@ class NicStatistics : public testing::Test {
     j.sq = {.slots = m.wqes, .slot_count = 8, .depth = 8, .indices = &m.rings[2]};
     j.sq.work = reinterpret_cast<std::byte*>(m.work);
     TargetConfig t;
-    t.instance = {eid, 7};
+    t.instance = {eid, uasid};
     t.mode = Mode::kRc;
     t.id = 1;
     t.path = path_to(t.instance);
@@ -87,7 +98,14 @@ class NicStatistics : public testing::Test {
     return report;
   }
 
+  std::vector<std::string> all_said() {
+    const std::lock_guard lock(said_mutex);
+    return said;
+  }
+
   std::string directory;
+  std::mutex said_mutex;
+  std::vector<std::string> said;  // by `nic`
   struct Memory {
     Cqe cqes[8];
     Rqe rqes[8];
@@ -107,6 +125,39 @@ TEST_F(NicStatistics, tell_of_a_channel_that_ended_because_nobody_answered) {
     std::this_thread::sleep_for(8 * kSilence);
     EXPECT_EQ(read_page().channels.size(), 0) << "its end neither sends nor receives anything";
   }
+}
+
+TEST_F(NicStatistics, tell_what_happened_last) {
+  bind_to(eid_of(parse_ip(kNobody).value()));
+  std::this_thread::sleep_for(8 * kSilence);
+  std::string error;
+  const auto page = StatsPageReader::open(std::filesystem::directory_iterator(directory)->path(), &error);
+  std::vector<StatsNote> notes;
+  ASSERT_TRUE(page != nullptr && page->read_last_notes(&notes, &error)) << error;
+  const auto count = [&](Stage stage) {
+    return std::count_if(notes.begin(), notes.end(), [=](const StatsNote& n) { return n.note.stage == stage; });
+  };
+  EXPECT_EQ(count(Stage::kChannelGivenUp), 1);
+  EXPECT_GE(count(Stage::kChannelState), 2) << "asking its peer, and dead";
+  EXPECT_GE(count(Stage::kRecordPut), 1);
+}
+
+TEST_F(NicStatistics, a_peer_that_falls_silent_is_told_of_with_what_came_before) {
+  const auto peer = start(kNobody);
+  bind_to(peer->eids().front(), peer->uasid());
+  std::this_thread::sleep_for(3 * kSilence);
+  EXPECT_TRUE(all_said().empty());
+  std::string why;
+  ASSERT_EQ(peer->inject({.rnr = {}, .port_down = {}, .stop = fault::Window{}}, &why), Status::kOk) << why;
+  for (int i = 0; i < 50 && all_said().empty(); ++i) std::this_thread::sleep_for(kSilence);
+  const std::vector<std::string> lines = all_said();
+  ASSERT_GE(lines.size(), 3u);
+  EXPECT_NE(lines[0].find("given up because it was silent"), std::string::npos) << lines[0];
+  const auto says = [&](const char* text) {
+    return std::any_of(lines.begin(), lines.end(), [=](const std::string& l) { return l.find(text) != l.npos; });
+  };
+  EXPECT_TRUE(says("is given up: its peer was silent for too long"));
+  EXPECT_TRUE(says("its timer ran out"));
 }
 
 TEST_F(NicStatistics, have_each_count_of_lanes_once) {

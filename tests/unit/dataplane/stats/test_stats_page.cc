@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "dataplane/stats_page.h"
+#include "dataplane/tsc_clock.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {
@@ -238,6 +239,51 @@ TEST_F(StatsPage, readers_see_whole_updates_only) {
     for (auto& c : r.channels) ASSERT_EQ(c.tpn, n);
   }
   updates.join();
+}
+
+TEST_F(StatsPage, last_notes_outlive_the_process) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto w = writer(5);
+    w->last_notes()->behind_ns = TscClock::monotonic_ns();
+    w->last_notes()->add(Instant{}, {Stage::kChannelGivenUp, 3});
+    w->last_notes()->add(Instant{1000}, {Stage::kChannelState, 3, 5});
+    _exit(0);  // no destructor: as if killed
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  auto rd = reader("10.0.0.5-4792");
+  std::vector<StatsNote> notes;
+  ASSERT_TRUE(rd->read_last_notes(&notes, &error)) << error;
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].note, (Note{Stage::kChannelGivenUp, 3}));
+  EXPECT_EQ(notes[1].last_ns, notes[0].last_ns + 1000);
+  const auto now = static_cast<uint64_t>(time(nullptr)) * 1'000'000'000;
+  EXPECT_LT(notes[0].first_ns, now + 1'000'000'000);
+  EXPECT_GT(notes[0].first_ns, now - 60'000'000'000) << "wall time";
+}
+
+TEST_F(StatsPage, last_notes_of_another_build_are_refused) {
+  auto w = writer();
+  const int fd = ::open(w->path().c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  int refused = 0;
+  for (off_t at = 0; at < 128; at += 8) {  // one of these words says which stages there are
+    uint64_t word;
+    ASSERT_EQ(pread(fd, &word, sizeof word, at), 8);
+    const uint64_t other = ~word;
+    ASSERT_EQ(pwrite(fd, &other, sizeof other, at), 8);
+    std::vector<StatsNote> notes;
+    const auto rd = StatsPageReader::open(w->path(), &error);
+    if (rd && !rd->read_last_notes(&notes, &error)) {
+      EXPECT_NE(error.find("another build"), std::string::npos) << error;
+      ++refused;
+    }
+    ASSERT_EQ(pwrite(fd, &word, sizeof word, at), 8);
+  }
+  ::close(fd);
+  EXPECT_EQ(refused, 1);
 }
 
 TEST_F(StatsPage, removed_at_the_end) {
