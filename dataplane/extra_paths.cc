@@ -5,6 +5,7 @@
 
 #include "dataplane/eid.h"
 #include "dataplane/path_mapping.h"
+#include "lib/transport/core_state.h"
 
 namespace ub {
 namespace {
@@ -27,7 +28,8 @@ bool add_mapped(const std::string& text, const UdpPort& udp, std::vector<ExtraPa
   const std::optional<PathMapping> mapping = parse_path_mapping(text);
   if (!mapping) {
     *error = "transport.path_map: \"" + text +
-             "\" is not PEER=LOCAL>REMOTE with three addresses of one family, as in \"10.1.0.2=10.2.0.1>10.2.0.2\"";
+             "\" is not PEER=LOCAL>REMOTE with the addresses of three hosts, of one family, as in "
+             "\"10.1.0.2=10.2.0.1>10.2.0.2\"";
     return false;
   }
   const std::vector<wire::IpAddress>& bound = udp.addresses();
@@ -40,12 +42,38 @@ bool add_mapped(const std::string& text, const UdpPort& udp, std::vector<ExtraPa
   return true;
 }
 
+// Those of a channel: of one peer, and from one of our addresses.
+bool check_count(const TransportConfig& config, const std::vector<ExtraPath>& paths, std::string* error) {
+  const auto has_same_peer = [](const ExtraPath& p) {
+    return [&p](const ExtraPath& other) { return other.peer == p.peer; };
+  };
+  uint64_t mapped = 0;
+  for (const ExtraPath& p : paths) {
+    if (p.peer == wire::IpAddress{}) continue;
+    const auto of_peer = std::count_if(paths.begin(), paths.end(), has_same_peer(p));
+    mapped = std::max(mapped, static_cast<uint64_t>(of_peer));
+  }
+  if (config.paths + mapped > config.most_paths) {
+    *error = "transport.paths = " + std::to_string(config.paths) + " and transport.path_map with " +
+             std::to_string(mapped) + " entries of one peer are " + std::to_string(config.paths + mapped) +
+             " paths of a channel, which may have transport.most_paths = " + std::to_string(config.most_paths) +
+             "; raise that, or ask for fewer";
+    return false;
+  }
+  if (paths.size() <= kMaxExtraPaths) return true;
+  *error = "transport.paths and transport.path_map are " + std::to_string(paths.size()) +
+           " paths beside the usual ones, over all addresses of port.udp_bind; a NIC has room for " +
+           std::to_string(kMaxExtraPaths);
+  return false;
+}
+
 }  // namespace
 
+// Mapped ones first: a channel is set up by them sooner, and a cut cable takes all ports of its address with it.
 bool open_extra_paths(const TransportConfig& config, UdpPort& udp, std::vector<ExtraPath>* paths, std::string* error) {
-  if (!open_source_ports(config.paths, udp, paths, error)) return false;
   return std::all_of(config.path_map.begin(), config.path_map.end(),
-                     [&](const std::string& text) { return add_mapped(text, udp, paths, error); });
+                     [&](const std::string& text) { return add_mapped(text, udp, paths, error); }) &&
+         open_source_ports(config.paths, udp, paths, error) && check_count(config, *paths, error);
 }
 
 }  // namespace ub

@@ -13,7 +13,8 @@
 
 namespace ub {
 
-// Opens the sockets that are needed, and lists the paths. False: `*error` says why.
+// Opens the sockets that are needed, and lists the paths. False: `*error` says why: an entry that is none, more than a
+// channel or the Core has room for, or a socket that cannot be had.
 bool open_extra_paths(const TransportConfig& config, UdpPort& udp, std::vector<ExtraPath>* paths, std::string* error);
 
 }  // namespace ub

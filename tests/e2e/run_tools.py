@@ -107,7 +107,8 @@ class Tests(AdminTests):
             check("seconds" in out and len(out) < 200, out)
         for args in (["nonsense"], ["write_lat", "-s", "0"], ["write_lat", "-s", "2g", "x"], ["atomic_lat", "-s", "4"],
                      ["map_lat", "-s", "5000"], ["load_lat", "--cache", "5"], ["map_lat", "--way", "uncached", "--cache", "5"],
-                     ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
+                     ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"],
+                     ["write_lat", "--trace", ""]):
             check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
         check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
         out = Process([perf, "write_lat", "-d", "no_such_device", self.host]).expect(1)
@@ -125,6 +126,21 @@ class Tests(AdminTests):
         Process([perf, "write_lat", "-p", free_port(), "--json", there, self.host]).expect(FAILED)
         check(open(there).read() == "old", "the file was touched")
         check(os.listdir(self.directory) == before, f"left behind: {os.listdir(self.directory)}")
+
+    def perf_trace_lost(self):
+        """A time series that cannot be written is an error, after the measurement at the latest."""
+        pipe = os.path.join(self.directory, "pipe")
+        os.mkfifo(pipe)
+        out = Process([self.tools["perf"], "write_lat", "-p", free_port(), "--trace", pipe]).expect(FAILED, 10)
+        check("cannot write" in out and "pipe" in out, out)
+        args = [self.tools["perf"], "write_bw", "-p", free_port(), "-D", 1]
+        server = Process(args)
+        try:
+            server.wait_for_text("TCP port")
+            out = Process(args + ["--trace", "/dev/full", "--trace-interval", "1ms", self.host]).expect(FAILED, 30)
+            check("cannot write /dev/full: No space left on device" in out, out)
+        finally:
+            server.kill()
 
     def perf_port_taken(self):
         with socket.socket() as s:
@@ -456,6 +472,7 @@ class Tests(AdminTests):
         yield "pingpong usage", self.pingpong_usage
         yield "perf usage", self.perf_usage
         yield "perf --json is tried first", self.perf_json_first
+        yield "perf, a trace that cannot be written", self.perf_trace_lost
         yield from traces.tests(self.tools["perf"], self.directory, self.host)
         yield "perf mismatch", self.perf_mismatch
         yield "perf port taken", self.perf_port_taken

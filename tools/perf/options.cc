@@ -225,7 +225,8 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("--json", o.json_file, "write the results to this file, too")->type_name("FILE");
   app.add_option("--trace", o.trace_file,
                  "write a time series of the program, and of the channels and paths of its NIC, to this CSV file")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& name) { return std::string(name.empty() ? "it needs the name of a file" : ""); });
   app.add_option("--trace-interval", o.trace_interval_ms, "time between two of its samples: 1ms to 10s; default: 10ms")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"us", 0.001}, {"ms", 1}, {"s", 1000}},
                                         CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "tools/common/probe.h"
@@ -21,8 +23,8 @@ constexpr const char* kHead =
     "time_s,unix_s,row,tpn,path,local,remote,live,completions,bytes,gbit_s,p50_us,p99_us,congestion,rtt_us,window,"
     "rate_mbit_s,in_flight,marks,lost,deaths,tx_packets,rx_packets,age_ms";
 
-ToolError cannot_write(const std::string& path) {
-  return ToolError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+ToolError cannot_write(const std::string& path, const std::string& why) {
+  return ToolError(fmt::format("cannot write {}: {}", path, why));
 }
 
 uint64_t wall_ns() {
@@ -83,9 +85,11 @@ Trace::Trace(const Options& o, const Progress& progress, uint32_t uasid)
       us_per_tick_(Ticks::ns_per_tick() / 1000 / (o.ping_pong() ? 2 : 1)),
       page_(find_page(uasid)) {
   if (!page_) fmt::print(stderr, "urma_perf: the trace has no channels: no statistics page of this NIC was found\n");
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path_, ignored)) throw cannot_write(path_, "a pipe would keep the program waiting");
   file_ = std::fopen(path_.c_str(), "we");
-  if (file_ == nullptr) throw cannot_write(path_);
-  fmt::print(file_, "{}\n", kHead);
+  if (file_ == nullptr) throw cannot_write(path_, std::strerror(errno));
+  write(std::string(kHead) + "\n");
   thread_ = std::thread([this] { sample_until_end(); });
 }
 
@@ -104,8 +108,8 @@ void Trace::begin() {
 
 void Trace::end() {
   stop();
-  const bool written = std::ferror(file_) == 0;
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 || !written) throw cannot_write(path_);
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
+  if (error_ != 0) throw cannot_write(path_, std::strerror(error_));
 }
 
 void Trace::stop() {
@@ -152,8 +156,8 @@ void Trace::write_program(const std::string& at, double seconds) {
     const auto us = [this](size_t percent) { return latest_[(latest_.size() - 1) * percent / 100] * us_per_tick_; };
     times = fmt::format("{:.3f},{:.3f}", us(50), us(99));
   }
-  fmt::print(file_, "{},program,,,,,,{},{},{:.4f},{},,,,,,,,,,,\n", at, requests - requests_, bytes - bytes_, gbit_s,
-             times);
+  write(fmt::format("{},program,,,,,,{},{},{:.4f},{},,,,,,,,,,,\n", at, requests - requests_, bytes - bytes_, gbit_s,
+                    times));
   requests_ = requests;
   bytes_ = bytes;
 }
@@ -164,8 +168,13 @@ void Trace::write_nic(const std::string& at) {
   if (!page_->read(&report, &error)) return;
   const uint64_t now = wall_ns();
   const double age_ms = now > report.updated_ns ? static_cast<double>(now - report.updated_ns) / 1e6 : 0;
-  for (const StatsChannel& c : report.channels) fmt::print(file_, "{},{},{:.3f}\n", at, channel_fields(c), age_ms);
-  for (const StatsPath& p : report.paths) fmt::print(file_, "{},{},{:.3f}\n", at, path_fields(p), age_ms);
+  for (const StatsChannel& c : report.channels) write(fmt::format("{},{},{:.3f}\n", at, channel_fields(c), age_ms));
+  for (const StatsPath& p : report.paths) write(fmt::format("{},{},{:.3f}\n", at, path_fields(p), age_ms));
+}
+
+// What could not be written is said at the end: end() asks for it, and a thread may not throw.
+void Trace::write(const std::string& text) {
+  if (std::fputs(text.c_str(), file_) == EOF && error_ == 0) error_ = errno;
 }
 
 }  // namespace ub::tools

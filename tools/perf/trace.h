@@ -47,6 +47,7 @@ class Trace {
   void sample();
   void write_program(const std::string& at, double seconds);
   void write_nic(const std::string& at);
+  void write(const std::string& text);
   void stop();
 
   const Progress& progress_;
@@ -56,6 +57,7 @@ class Trace {
   double us_per_tick_;
   std::unique_ptr<StatsPageReader> page_;
   std::FILE* file_ = nullptr;
+  int error_ = 0;  // of the first write that failed
 
   // What was there at the last sample.
   Clock::time_point begun_at_, sampled_at_;

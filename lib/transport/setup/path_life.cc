@@ -37,14 +37,18 @@ void ask(CoreState& s, const Channel& ch, Path& p) {
   if (p.asked != UINT8_MAX) ++p.asked;
 }
 
-// Is the path between these addresses one of the channel, or can it become one?
-bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote) {
+// Is the path between these addresses one of the channel, or can it become one? `asked`: by the peer. Both ends may
+// have so many of their own that there is no room for all: then those of the end that set the channel up come first.
+bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote, bool asked) {
   const Channel& ch = s.channels[channel];
   if (local == ch.local_endpoint && remote == ch.remote_endpoint) return true;
   if (local.ip.is_v4() != ch.local_endpoint.ip.is_v4()) return false;
   if (!ch.takes_paths || (!ch.several_paths && !tp::begin_paths(s, channel, s.now))) return false;
-  if (tp::find_path(s, ch, local, remote) != tp::kNoPath) return true;
-  return tp::add_path(s, channel, s.now, local, remote) != tp::kNoPath;
+  uint8_t path = tp::find_path(s, ch, local, remote);
+  if (path == tp::kNoPath) path = tp::add_path(s, channel, s.now, local, remote, asked && !ch.initiator);
+  if (path == tp::kNoPath) return false;
+  if (asked) tp::path_at(s, ch, path).known = true;
+  return true;
 }
 
 }  // namespace
@@ -53,7 +57,7 @@ void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   if (!ch.takes_paths) return;
   for (const Way& way : ways_to(s, s.peers[ch.peer].path, ch.lane).all()) {
-    if (!takes_path(s, channel, way.local, way.remote)) s.count(Counter::kTpPathRefused);
+    if (!takes_path(s, channel, way.local, way.remote, false)) s.count(Counter::kTpPathRefused);
   }
   if (ch.several_paths) ask_paths(s, channel);
 }
@@ -76,7 +80,7 @@ void on_path_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.receiver_incarnation != s.config.incarnation) return send_path_answer(s, from, r, RecordReason::kRestarted);
   const bool is_peer = r.sender_tpn == ch.peer_tpn && r.sender_incarnation == ch.peer_incarnation;
   if (!ch.is_up() || !is_peer) return s.drop(Counter::kRxDropRecordPeer);
-  const bool takes = from.link == ch.link && takes_path(s, channel, from.local, from.remote);
+  const bool takes = from.link == ch.link && takes_path(s, channel, from.local, from.remote, true);
   if (!takes) s.count(Counter::kTpPathRefused);
   send_path_answer(s, from, r, takes ? RecordReason::kNone : RecordReason::kNoResources);
 }
@@ -101,7 +105,7 @@ bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const Con
     ping(s, s.channels[channel]);  // whoever is there: is the peer still the one that we know?
     p.ask_at = s.now + kStrangerPause;
   }
-  if (r.reason == RecordReason::kNoResources) p.ask_at = Instant::never();  // and never again
+  if (r.reason == RecordReason::kNoResources) p.ask_at = Instant::never();  // and its place is free
   if (r.reason == RecordReason::kNone && knows_us) tp::path_answers(s, channel, path, s.now, s.now - p.asked_at);
   return true;
 }

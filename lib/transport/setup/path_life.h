@@ -16,7 +16,8 @@ void open_paths(CoreState& s, uint32_t channel);
 // Sends the PINGs that are due. The channel is open and has several paths.
 void ask_paths(CoreState& s, uint32_t channel);
 // A PING about a path came: answers it, and takes the path for one of its channel. If the channel has no room for it,
-// or has one path only, the answer says so, and the peer asks no more.
+// or has one path only, the answer says so, and the peer asks no more. Of the paths of both ends, where there is no
+// room for all, those of the end that set the channel up come first.
 void on_path_ping(CoreState& s, const Arrival& from, const wire::ControlRecord& ping);
 // A PONG about a path. False: it is about the path of the set-up, and says something that concerns the channel.
 bool on_path_pong(CoreState& s, uint32_t channel, const Arrival& from, const wire::ControlRecord& pong);

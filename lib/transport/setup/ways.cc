@@ -2,6 +2,9 @@
 #include "lib/transport/setup/ways.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "lib/transport/tp/paths.h"
 
 namespace ub::setup {
 namespace {
@@ -24,6 +27,28 @@ bool Ways::has(const Arrival& from) const {
   return std::ranges::any_of(all(), leads);
 }
 
+void Ways::add(const Way& way) {
+  const auto is_it = [&](const Way& w) { return w.local == way.local && w.remote == way.remote; };
+  if (count_ != std::size(ways_) && !std::ranges::any_of(all(), is_it)) ways_[count_++] = way;
+}
+
+namespace {
+
+// What other channels to the same host and port have found to work. In a daemon each application has peers and channels
+// of its own, of which only the peer may know more than one path.
+void add_those_of_channels(const CoreState& s, const PeerAddress& usual, Ways* ways) {
+  if (s.path_blocks.in_use() == 0) return;
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    const tp::Channel& ch = s.channels[i];
+    if (!ch.is_up() || !ch.several_paths || ch.link != usual.link) continue;
+    if (s.peers[ch.peer].path.remote != usual.remote) continue;
+    for (const tp::Path& p : tp::paths_of(s, ch))
+      if (p.live) ways->add({p.local, p.remote});
+  }
+}
+
+}  // namespace
+
 Ways ways_to(const CoreState& s, const PeerAddress& usual, uint32_t lane) {
   Ways ways;
   ways.add({usual.local, usual.remote});
@@ -34,6 +59,7 @@ Ways ways_to(const CoreState& s, const PeerAddress& usual, uint32_t lane) {
     if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
     ways.add({extra.local, remote});
   }
+  add_those_of_channels(s, usual, &ways);
   return ways;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pairs of addresses by which this end reaches a peer: the usual one, which the peer was named with, and those of
-// Core::add_path(), if channels may have several paths. What asks a peer that has not answered yet asks by each of them
-// in turn, so that a peer is found, and a channel comes to be, while some are cut.
+// The pairs of addresses by which this end reaches a peer: the usual one, which the peer was named with; those of
+// Core::add_path(), if channels may have several paths; and those on which other channels to that host live. What asks
+// a peer that has not answered yet asks by each of them in turn, so that a peer is found, and a channel comes to be,
+// while some are cut.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "lib/transport/core_state.h"
@@ -18,7 +20,11 @@ struct Way {
 
 class Ways {
  public:
-  void add(const Way& way) { ways_[count_++] = way; }
+  static constexpr size_t kMostPathsOfChannels = 64;
+
+
+  // Unless it is there, or there is no room.
+  void add(const Way& way);
   std::span<const Way> all() const { return {ways_, count_}; }
   // That of this try.
   const Way& operator[](uint32_t number) const { return ways_[number % count_]; }
@@ -26,7 +32,7 @@ class Ways {
   bool has(const Arrival& from) const;
 
  private:
-  Way ways_[1 + kMaxExtraPaths];
+  Way ways_[1 + kMaxExtraPaths + kMostPathsOfChannels];
   uint32_t count_ = 0;
 };
 

@@ -38,6 +38,7 @@ struct Path {
   // ---- sending; packets are numbered on each path, from 1 ----
   cc::Flow flow;  // knows the packets by these numbers
   bool live;      // packets may take it; else it is asked by PING (setup/path_life.h)
+  bool known;     // the peer has asked about it
   uint8_t asked;  // PINGs since it was live
   ReorderTolerance tolerance;
   uint32_t newest;     // number of the packet that left last

@@ -4,23 +4,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/path_choice.h"
+#include "lib/transport/tp/path_parts.h"
 #include "lib/transport/tp/recovery.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::tp {
 namespace {
-
-Psn psn_of_number(uint32_t number) { return Psn(number & (Psn::kHalf * 2 - 1)); }
-uint32_t number_of(const Path& p, const Departure& d) {
-  return p.newest - static_cast<uint16_t>(static_cast<uint16_t>(p.newest) - d.number);
-}
-Departure& departure_of(State& s, const Channel& ch, Psn psn) {
-  return block_of(s, ch).departures[recovery_index(psn)];
-}
-cc::Path terms_of(const State& s, const Channel& ch, const Path& p) { return terms_of_flow(s, ch, p.in_flight); }
-Psn next_on(const Path& p) { return psn_of_number(p.newest + 1); }
 
 bool any_lives(State& s, const Channel& ch) {
   return std::ranges::any_of(paths_of(s, ch), [](const Path& p) { return p.live; });
@@ -35,8 +25,8 @@ Duration fastest_round_trip(State& s, const Channel& ch) {
   return fastest;
 }
 
-// Copies the verdicts of all paths into the fields that packets read. A channel that may send more than before is
-// activated.
+}  // namespace
+
 void heed_paths(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   uint32_t window = 0;
@@ -57,6 +47,8 @@ void heed_paths(State& s, uint32_t channel, Instant now) {
   if (ch.send_window > window_before) activate(s, channel);
   s.timers.arm(s.timer_of_channel(channel), deadline);
 }
+
+namespace {
 
 // ---- which path ----
 
@@ -252,94 +244,6 @@ void judge_probed(State& s, uint32_t channel, Instant now, const Departure& d) {
 }  // namespace
 
 // ---- life ------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// What is in flight has left on the first path, just now as far as is known.
-void note_departures(State& s, Channel& ch, Instant now) {
-  Path& first = path_at(s, ch, 0);
-  for (Psn psn = ch.oldest_unacked; psn != ch.next_psn; ++psn) {
-    const bool noted = ch.recovery != 0;
-    const RecoveryBlock& r = s.recovery[ch.recovery];
-    if (noted && test_bit(r.sacked, recovery_index(psn))) continue;
-    const bool lost = noted && goes_again(r, psn), again = noted && test_bit(r.resent, recovery_index(psn));
-    departure_of(s, ch, psn) = {0, lost, again, static_cast<uint16_t>(++first.newest), LeftAt::of(now)};
-    first.in_flight += !lost;
-  }
-}
-
-}  // namespace
-
-bool begin_paths(State& s, uint32_t channel, Instant now) {
-  Channel& ch = s.channels[channel];
-  UB_DCHECK(!ch.several_paths);
-  const uint32_t number = s.path_blocks.in_use() == s.path_blocks.capacity() ? 0 : s.path_blocks.alloc();
-  if (number == 0) return false;
-  const cc::Flow before = ch.flow;
-  cc::end(ch.flow, s.send_times);
-  // The channel has no flow of its own from now on. That there is one to tell, it still has to say.
-  ch.flow.algorithm = before.algorithm == cc::Algorithm::kNone ? cc::Algorithm::kListener : before.algorithm;
-  ch.paths = static_cast<uint16_t>(number);
-  ch.several_paths = ch.tells_sent = true;
-  PathBlock& block = block_of(s, ch);
-  block = {};
-  block.latest_left = LeftAt::of(now);
-  for (Departure& d : block.departures) d.path = kNoPath;
-  block.count = 1;
-  Path& first = path_at(s, ch, 0);
-  first = {};
-  first.local = ch.local_endpoint;
-  first.remote = ch.remote_endpoint;
-  first.headers = ch.headers;
-  first.live = true;
-  first.round_trip = ch.round_trip;
-  if (ch.feeds_back) {
-    first.heard = ch.heard;  // totals that began anew would seem to be old ones
-  } else {
-    first.next_cnp = ch.next_cnp;
-  }
-  first.tolerance.begin(ReorderTolerance::kLeastPackets);
-  note_departures(s, ch, now);
-  cc::begin(first.flow, before.algorithm, terms_of(s, ch, first), next_on(first));
-  cc::take_over(first.flow, before);
-  heed_paths(s, channel, now);
-  return true;
-}
-
-void end_paths(State& s, Channel& ch) {
-  ch.takes_paths = false;
-  if (!ch.several_paths) return;
-  s.path_blocks.free(ch.paths);
-  ch.paths = 0;
-  ch.several_paths = false;
-}
-
-uint8_t find_path(State& s, const Channel& ch, const wire::Endpoint& local, const wire::Endpoint& remote) {
-  const std::span<Path> paths = paths_of(s, ch);
-  const uint8_t guess = block_of(s, ch).heard_from;
-  if (paths[guess].remote == remote && paths[guess].local == local) return guess;
-  for (uint8_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].remote == remote && paths[i].local == local) return i;
-  }
-  return kNoPath;
-}
-
-uint8_t add_path(State& s, uint32_t channel, Instant now, const wire::Endpoint& local, const wire::Endpoint& remote) {
-  Channel& ch = s.channels[channel];
-  PathBlock& block = block_of(s, ch);
-  if (block.count == s.config.most_paths) return kNoPath;
-  Path fresh{};
-  fresh.headers.init({}, {}, local, remote, ch.headers.dscp());
-  if (fresh.headers.size != ch.headers.size) return kNoPath;
-  fresh.local = local;
-  fresh.remote = remote;
-  fresh.ask_at = now;
-  fresh.tolerance.begin(ReorderTolerance::kLeastPackets);
-  cc::begin(fresh.flow, path_at(s, ch, 0).flow.algorithm, terms_of(s, ch, fresh), next_on(fresh));
-  path_at(s, ch, block.count) = fresh;
-  s.timers.arm(s.timer_of_channel(channel), now);
-  return block.count++;
-}
 
 void path_answers(State& s, uint32_t channel, uint8_t path, Instant now, Duration round_trip) {
   Channel& ch = s.channels[channel];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The paths of a channel that has several (docs/paths-design.md): which one a packet takes, what becomes of it there,
-// and whether a path still works. congestion.h tells this file what it tells the flow of a channel with one path. The
-// PINGs by which a path begins to live are in setup/path_life.h.
+// and whether a path still works. congestion.h tells this file what it tells the flow of a channel with one path. How
+// paths are added and found is in path_block.cc, all else in paths.cc. The PINGs by which a path begins to live are in
+// setup/path_life.h.
 #pragma once
 
 #include <span>
@@ -30,8 +31,10 @@ void end_paths(State& s, Channel& ch);
 // The path between these addresses; kNoPath: there is none.
 uint8_t find_path(State& s, const Channel& ch, const wire::Endpoint& local, const wire::Endpoint& remote);
 // Adds a path, which does not live yet, and is to be asked now; kNoPath: there is no room, or its addresses are of
-// another version of IP than those of the others.
-uint8_t add_path(State& s, uint32_t channel, Instant now, const wire::Endpoint& local, const wire::Endpoint& remote);
+// another version of IP than those of the others. `yields`: the place of one that never lived, and of which the peer
+// has not asked, is room, too; that of one that the peer refused always is.
+uint8_t add_path(State& s, uint32_t channel, Instant now, const wire::Endpoint& local, const wire::Endpoint& remote,
+                 bool yields = false);
 // The peer has answered on it: the path lives. `round_trip`: how long that took.
 void path_answers(State& s, uint32_t channel, uint8_t path, Instant now, Duration round_trip);
 // The path lives no longer, and is to be asked now. The last one that lives goes on.
@@ -53,6 +56,12 @@ uint32_t judge_by_paths(State& s, Channel& ch, Psn end, Instant now, Psn* first)
 void lost_by_paths(State& s, uint32_t channel, Instant now, Psn from);
 void marked_on_path(State& s, uint32_t channel, Instant now, const cc::Mark& mark);
 void fed_back_on_path(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
+// Copies the verdicts of all paths into the fields of the channel that packets read. One that may send more than before
+// is activated.
+void heed_paths(State& s, uint32_t channel, Instant now);
+// Copies the verdicts of all paths into the fields of the channel that packets read. One that may send more than before
+// is activated.
+void heed_paths(State& s, uint32_t channel, Instant now);
 // The timers of their flows may have come.
 void look_at_paths(State& s, uint32_t channel, Instant now);
 

@@ -18,6 +18,9 @@ namespace ub {
 
 namespace {
 
+constexpr char kOnParameters[] =
+    "; the two ends differ, most often in congestion.algorithm: compare `urma_admin config --changed` of both";
+
 // The requests that waited for the channel end with a plain timeout: this line says why.
 void log_rejection(const Event& event) {
   const std::string peer = to_text(event.peer);
@@ -25,8 +28,9 @@ void log_rejection(const Event& event) {
     URMA_LOG_ERROR("%s rejected the set-up of a channel: it speaks version %u of the set-up messages, we version %u",
                    peer.c_str(), event.version, wire::kControlRecordVersion);
   } else {
-    URMA_LOG_ERROR("%s rejected the set-up of a channel: %s", peer.c_str(),
-                   wire::record_reason_name(static_cast<wire::RecordReason>(event.reason)));
+    const auto reason = static_cast<wire::RecordReason>(event.reason);
+    URMA_LOG_ERROR("%s rejected the set-up of a channel: %s%s", peer.c_str(), wire::record_reason_name(reason),
+                   reason == wire::RecordReason::kParameter ? kOnParameters : "");
   }
 }
 

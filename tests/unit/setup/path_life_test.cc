@@ -435,6 +435,41 @@ TEST(PathPing, that_finds_no_room_is_answered_so) {
   EXPECT_EQ(i.paths(i.channel), 4u);
 }
 
+// Both ends have as many of their own as a channel may have: those of the end that set it up come first. Otherwise each
+// would refuse those of the other one, and the channel would have one path.
+TEST(PathPing, has_room_where_the_end_that_was_asked_for_the_channel_has_its_own) {
+  for (const bool asked : {false, true}) {
+    Asked i;
+    i.add_ports(3);
+    i.ch(i.channel).initiator = !asked;
+    open_paths(*i.s, i.channel);
+    i.sent();
+    ASSERT_EQ(i.paths(i.channel), 4u);
+    for (uint16_t n = 1; n <= 4; ++n) {
+      const bool room = asked && n <= 3;
+      EXPECT_EQ(i.on_ping(i.ping(), n).at(0).record.reason,
+                room ? RecordReason::kNone : RecordReason::kNoResources)
+          << n;
+      const wire::Endpoint remote = Asked::port_of_peer(n);
+      EXPECT_EQ(tp::find_path(*i.s, i.ch(i.channel), i.from.local, remote) != tp::kNoPath, room) << n;
+    }
+    EXPECT_EQ(i.paths(i.channel), 4u);
+  }
+}
+
+TEST(PathPing, about_one_of_our_own_keeps_that) {
+  Asked i;
+  i.add_ports(3);
+  i.ch(i.channel).initiator = false;
+  open_paths(*i.s, i.channel);
+  i.sent();
+  on_record(*i.s, i.over(Paths::port(3), i.from.remote), i.ping());
+  i.sent();
+  for (uint16_t n = 1; n <= 3; ++n) i.on_ping(i.ping(), n);
+  EXPECT_NE(tp::find_path(*i.s, i.ch(i.channel), Paths::port(3), i.from.remote), tp::kNoPath) << "both ends have it";
+  EXPECT_EQ(i.count(Counter::kTpPathRefused), 1u);
+}
+
 TEST(PathPing, by_another_version_of_ip_takes_no_block) {
   Asked i;
   Arrival other = i.over(i.from.local, Asked::port_of_peer());

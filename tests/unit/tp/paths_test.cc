@@ -181,6 +181,37 @@ TEST(AddPath, finds_no_room_beyond_the_limit) {
   EXPECT_EQ(paths_of(*s.s, s.ch()).size(), 4u);
 }
 
+TEST(AddPath, takes_the_place_of_one_that_the_peer_refused) {
+  SeveralPaths s(2);
+  for (uint32_t i = 2; i < 4; ++i) ASSERT_EQ(add_path(*s.s, s.channel, s.now, local_of(i), peer_address()), i);
+  s.path(2).ask_at = Instant::never();
+  s.path(2).known = true;
+  s.path(2).heard.received_words = 9;
+  EXPECT_EQ(add_path(*s.s, s.channel, s.now, local_of(4), peer_address()), 2);
+  EXPECT_EQ(paths_of(*s.s, s.ch()).size(), 4u);
+  EXPECT_EQ(s.path(2).local, local_of(4));
+  EXPECT_EQ(s.path(2).ask_at, s.now);
+  EXPECT_FALSE(s.path(2).known);
+  EXPECT_EQ(s.path(2).heard.received_words, 0u) << "of the former one";
+  EXPECT_EQ(find_path(*s.s, s.ch(), local_of(2), peer_address()), kNoPath);
+  EXPECT_EQ(add_path(*s.s, s.channel, s.now, local_of(5), peer_address()), kNoPath) << "the others may still answer";
+}
+
+TEST(AddPath, may_take_that_of_one_that_never_lived_and_that_the_peer_does_not_know) {
+  SeveralPaths s(2);
+  for (uint32_t i = 2; i < 4; ++i) ASSERT_EQ(add_path(*s.s, s.channel, s.now, local_of(i), peer_address()), i);
+  s.path(3).known = true;
+  EXPECT_EQ(add_path(*s.s, s.channel, s.now, local_of(4), peer_address(), true), 2);
+  s.path(2).known = true;
+  EXPECT_EQ(add_path(*s.s, s.channel, s.now, local_of(5), peer_address(), true), kNoPath);
+  s.path(3).known = false;
+  path_answers(*s.s, s.channel, 3, s.now, kRoundTrip);
+  suspect_path(*s.s, s.channel, 3, s.now);
+  s.path(1).known = s.path(0).known = false;
+  EXPECT_EQ(add_path(*s.s, s.channel, s.now, local_of(5), peer_address(), true), kNoPath)
+      << "one that lives, or did, has packets";
+}
+
 TEST(AddPath, refuses_headers_of_another_length) {
   SeveralPaths s(1);
   wire::Endpoint v6 = local_of(1);

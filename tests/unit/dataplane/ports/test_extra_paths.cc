@@ -104,8 +104,51 @@ TEST(ExtraPaths, say_what_is_no_mapping) {
   config.path_map = {"127.0.0.9"};
   EXPECT_FALSE(o.open(config));
   EXPECT_EQ(o.error,
-            "transport.path_map: \"127.0.0.9\" is not PEER=LOCAL>REMOTE with three addresses of one family, as in "
-            "\"10.1.0.2=10.2.0.1>10.2.0.2\"");
+            "transport.path_map: \"127.0.0.9\" is not PEER=LOCAL>REMOTE with the addresses of three hosts, of one "
+            "family, as in \"10.1.0.2=10.2.0.1>10.2.0.2\"");
+}
+
+TEST(ExtraPaths, no_mapping_has_an_address_that_no_host_has) {
+  for (const char* mapping :
+       {"0.0.0.0=127.0.0.1>127.0.0.10", "127.0.0.9=127.0.0.1>224.0.0.1", "127.0.0.9=127.0.0.1>255.255.255.255",
+        "127.0.0.9=0.0.0.0>127.0.0.10", "::=fd00::1>fd00::2", "fd00::9=fd00::1>::", "fd00::9=fd00::1>ff02::1"}) {
+    Opened o;
+    TransportConfig config;
+    config.path_map = {mapping};
+    EXPECT_FALSE(o.open(config)) << mapping;
+    EXPECT_NE(o.error.find("is not PEER=LOCAL>REMOTE"), std::string::npos) << o.error;
+  }
+}
+
+// A channel of that peer has the first path, the ports and the mapped ones.
+TEST(ExtraPaths, are_no_more_than_a_channel_may_have) {
+  TransportConfig config;
+  config.path_map = {"127.0.0.9=127.0.0.1>127.0.0.10", "127.0.0.9=127.0.0.1>127.0.0.11",
+                     "127.0.0.8=127.0.0.1>127.0.0.12"};
+  config.paths = 6;
+  config.most_paths = 8;
+  Opened fits;
+  EXPECT_TRUE(fits.open(config)) << fits.error;
+  EXPECT_EQ(fits.paths.size(), 8u);
+  EXPECT_EQ(fits.paths[0].peer, *parse_ip("127.0.0.9")) << "mapped ones first";
+  config.paths = 7;
+  Opened too_many;
+  EXPECT_FALSE(too_many.open(config));
+  EXPECT_EQ(too_many.error,
+            "transport.paths = 7 and transport.path_map with 2 entries of one peer are 9 paths of a channel, which may "
+            "have transport.most_paths = 8; raise that, or ask for fewer");
+  config.paths = config.most_paths = 1;
+  Opened none;
+  EXPECT_FALSE(none.open(config)) << "a mapping that nobody could use";
+}
+
+TEST(ExtraPaths, are_no_more_than_a_core_has_room_for) {
+  TransportConfig config;
+  config.paths = config.most_paths = 64;
+  Opened o({"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"});
+  EXPECT_FALSE(o.open(config));
+  EXPECT_NE(o.error.find("are 315 paths beside the usual ones"), std::string::npos) << o.error;
+  EXPECT_NE(o.error.find("a NIC has room for 256"), std::string::npos) << o.error;
 }
 
 }  // namespace
