@@ -32,7 +32,7 @@ struct ExportOptions {
 // The statistics of all instances for Prometheus, until SIGINT or SIGTERM.
 int export_metrics(const InstanceSelection&, const ExportOptions&);
 // Can `ExportOptions::bind` be that?
-bool is_ip_address(const std::string&);
+bool is_ipv4_address(const std::string&);
 
 struct TopOptions {
   double interval_s = 1;

@@ -46,34 +46,20 @@ int print_page(const Pages& pages) {
   return 1;
 }
 
-bool is_v6(const ExportOptions& o) { return o.bind.find(':') != std::string::npos; }
-
-// "127.0.0.1:9464", "[::1]:9464".
-std::string listening_address(const ExportOptions& o, int port) {
-  return is_v6(o) ? fmt::format("[{}]:{}", o.bind, port) : fmt::format("{}:{}", o.bind, port);
-}
+std::string listening_address(const ExportOptions& o, int port) { return fmt::format("{}:{}", o.bind, port); }
 
 // Why nobody can listen there, as far as the kernel says. The web server does not tell.
 int bind_error(const ExportOptions& o) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(sockaddr_in);
-  if (is_v6(o)) {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(o.port);
-    inet_pton(AF_INET6, o.bind.c_str(), &v6.sin6_addr);
-    size = sizeof v6;
-  } else {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(o.port);
-    inet_pton(AF_INET, o.bind.c_str(), &v4.sin_addr);
-  }
-  const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(o.port);
+  inet_pton(AF_INET, o.bind.c_str(), &address.sin_addr);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
   const int one = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  const int error = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(fd, 1) == 0 ? 0 : errno;
+  const int error =
+      bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0 ? 0 : errno;
   close(fd);
   return error;
 }
@@ -131,9 +117,9 @@ int export_metrics(const InstanceSelection& selection, const ExportOptions& o) {
   return 0;
 }
 
-bool is_ip_address(const std::string& text) {
-  in6_addr address;
-  return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
+bool is_ipv4_address(const std::string& text) {
+  in_addr address;
+  return inet_pton(AF_INET, text.c_str(), &address) == 1;
 }
 
 }  // namespace ub::tools

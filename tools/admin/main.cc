@@ -57,9 +57,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   exporter->add_option("--port", export_options.port, "TCP port; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  exporter->add_option("--bind", export_options.bind, "IP address to listen on; 0.0.0.0 or :: for every interface")
-      ->check(
-          CLI::Validator([](std::string& text) { return is_ip_address(text) ? "" : text + " is no IP address"; }, "IP"))
+  exporter->add_option("--bind", export_options.bind, "IPv4 address to listen on; 0.0.0.0: of every interface")
+      ->check(CLI::Validator(
+          [](std::string& text) { return is_ipv4_address(text) ? "" : text + " is no IPv4 address"; }, "IPV4"))
       ->capture_default_str();
   exporter->add_option("--channels", export_options.channels, "channels of each instance that have metrics, at most")
       ->check(CLI::Range(0, 512))

@@ -85,7 +85,7 @@ double sort_key(const ChannelRow& r, TopSort sort) {
 }
 
 const char* sort_name(TopSort sort) {
-  constexpr const char* kNames[] = {"packets", "retransmissions", "losses", "round trip"};
+  constexpr const char* kNames[] = {"TX+RX", "AGAIN", "LOST", "RTT"};
   return kNames[static_cast<size_t>(sort)];
 }
 
@@ -193,7 +193,7 @@ std::string head(const std::vector<InstanceChange>& instances, const TopView& v)
   std::string text = fmt::format("{}  {} instance{}  every {:g} s  by {}", v.clock, instances.size(),
                                  instances.size() == 1 ? "" : "s", v.interval_s, sort_name(v.sort));
   if (v.is_paused) text += "  PAUSED, p goes on";
-  const std::string keys = "  q quit  s sort  p pause  j k scroll";
+  const std::string keys = "  q quit s sort p pause jk scroll";
   if (v.has_keys && (v.width == 0 || text.size() + keys.size() <= v.width)) text += keys;
   if (v.width != 0) text.resize(std::min(text.size(), v.width));
   return text;
