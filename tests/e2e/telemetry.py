@@ -186,8 +186,10 @@ class Tests:
             check(len(lines) <= 6 and all(len(line) <= 50 for line in lines), "\n".join(lines))
             first = lines[1:]
             terminal.press("p")
-            terminal.press("j\x1b[B")
+            terminal.press("j\x1b[B")  # two keys at once
             terminal.wait_for(lambda l: l and l[1:] != first, "rows further down")
+            terminal.press("k\x1b[A\x1b[1;5Zk")  # one that is unknown, too
+            terminal.wait_for(lambda l: l and l[1:] == first, "the first rows again")
             terminal.press("q")
             check(terminal.end() == 0 and terminal.is_as_before(), f"the terminal after q: {terminal.output[-60:]!r}")
         finally:

@@ -27,19 +27,13 @@ bool write_all(std::string_view text) {
   return true;
 }
 
-Key key_of(std::string_view bytes) {
-  constexpr struct {
-    std::string_view bytes;
-    Key key;
-  } kKeys[] = {{"q", Key::kQuit},      {"s", Key::kSort},         {"p", Key::kPause},          {"k", Key::kUp},
-               {"j", Key::kDown},      {"\x1b[A", Key::kUp},      {"\x1b[B", Key::kDown},      {"\x1bOA", Key::kUp},
-               {"\x1bOB", Key::kDown}, {"\x1b[5~", Key::kPageUp}, {"\x1b[6~", Key::kPageDown}, {"g", Key::kTop},
-               {"\x1b[H", Key::kTop}};
-  for (const auto& k : kKeys) {
-    if (bytes.starts_with(k.bytes)) return k.key;
-  }
-  return Key::kNone;
-}
+constexpr struct {
+  std::string_view bytes;
+  Key key;
+} kKeys[] = {{"q", Key::kQuit},      {"s", Key::kSort},         {"p", Key::kPause},          {"k", Key::kUp},
+             {"j", Key::kDown},      {"\x1b[A", Key::kUp},      {"\x1b[B", Key::kDown},      {"\x1bOA", Key::kUp},
+             {"\x1bOB", Key::kDown}, {"\x1b[5~", Key::kPageUp}, {"\x1b[6~", Key::kPageDown}, {"g", Key::kTop},
+             {"\x1b[H", Key::kTop}};
 
 }  // namespace
 
@@ -83,10 +77,25 @@ Key Terminal::wait(double seconds) {
   const double whole = std::floor(seconds);
   const timespec time = {static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
   pollfd keys = {has_keys_ ? STDIN_FILENO : -1, POLLIN, 0};
-  if (ppoll(&keys, 1, &time, &open) <= 0) return Key::kNone;
-  char bytes[16];
-  const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
-  return n <= 0 ? Key::kQuit : key_of({bytes, static_cast<size_t>(n)});
+  if (typed_.empty()) {
+    if (ppoll(&keys, 1, &time, &open) <= 0) return Key::kNone;
+    char bytes[64];
+    const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n <= 0) return Key::kQuit;
+    typed_.assign(bytes, static_cast<size_t>(n));
+  }
+  return take_key();
+}
+
+Key Terminal::take_key() {
+  for (const auto& k : kKeys) {
+    if (!typed_.starts_with(k.bytes)) continue;
+    typed_.erase(0, k.bytes.size());
+    return k.key;
+  }
+  // Where an unknown sequence ends is unknown, too.
+  typed_.erase(0, typed_[0] == '\x1b' ? typed_.size() : 1);
+  return Key::kNone;
 }
 
 bool Terminal::draw(const std::string& text) { return write_all(text); }

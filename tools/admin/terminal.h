@@ -25,6 +25,7 @@ class Terminal {
     size_t width, height;
   };
   Size size() const;
+  bool has_keys() const { return has_keys_; }
 
   // A key, or kNone: the time is over, the size has changed, or the program is asked to end.
   Key wait(double seconds);
@@ -32,7 +33,10 @@ class Terminal {
   bool draw(const std::string& text);
 
  private:
+  Key take_key();
+
   bool has_keys_ = false;  // stdin is a terminal, too
+  std::string typed_;      // what was read and not yet looked at
   termios saved_{};
   sigset_t saved_signals_{};
 };

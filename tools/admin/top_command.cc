@@ -53,7 +53,7 @@ class Top {
 
   int run() {
     Terminal terminal;
-    view_.has_keys = true;
+    view_.has_keys = terminal.has_keys();
     auto next = Clock::now() + seconds(std::min(view_.interval_s, kFirstSeconds));
     while (!stop_requested && draw(&terminal)) {
       const double left = std::chrono::duration<double>(next - Clock::now()).count();
