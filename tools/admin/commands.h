@@ -23,6 +23,24 @@ int list_instances(const InstanceSelection&, bool json);
 int list_names(const InstanceSelection&, bool json);
 int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
 
+struct ExportOptions {
+  std::string bind = "127.0.0.1";
+  uint16_t port = 9464;  // 0: any free one
+  size_t channels = 64;  // of each instance, at most
+  bool once = false;     // the page to stdout, and no server
+};
+// The statistics of all instances for Prometheus, until SIGINT or SIGTERM.
+int export_metrics(const InstanceSelection&, const ExportOptions&);
+// Can `ExportOptions::bind` be that?
+bool is_ip_address(const std::string&);
+
+struct TopOptions {
+  double interval_s = 1;
+  bool once = false;  // one page of plain text, as where stdout is not a terminal
+};
+// What instances do at the moment, as a page that is renewed until a key or a signal ends it.
+int show_top(const InstanceSelection&, const TopOptions&);
+
 struct DoctorOptions {
   std::string peer;     // also look at the way to this host; empty: only at this one
   bool listen = false;  // be the peer of another doctor

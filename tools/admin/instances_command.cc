@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running instances, seen through their statistics pages (dataplane/stats_page.h).
+// What single commands show of running instances.
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "dataplane/stats_page.h"
 #include "tools/admin/channel_rows.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/instance_pages.h"
 #include "tools/admin/table.h"
-#include "tools/common/stats_directory.h"
 
 namespace ub::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Instance {
-  std::string name;
-  bool alive = false;
-  StatsReport report;
-};
-
-uint64_t wall_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
   const double s = to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e9 : 0;
@@ -38,30 +24,12 @@ std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
   return fmt::format("{:.1f} h", s / 3600);
 }
 
-// Where instances of this user publish, unless the configuration says otherwise.
-std::optional<std::string> directory_of(const InstanceSelection& selection) {
-  if (!selection.directory.empty()) return selection.directory;
-  std::string error;
-  std::optional<std::string> directory = stats_directory(&error);
-  if (!directory) fmt::print(stderr, "{}\n", error);
-  return directory;
-}
-
+// Nothing, with a message.
 std::optional<Instance> load(const std::string& directory, const std::string& name) {
   std::string error;
-  auto reader = StatsPageReader::open(stats_page_path(directory, name), &error);
-  Instance instance{name, false, {}};
-  if (!reader || !reader->read(&instance.report, &error)) {
-    fmt::print(stderr, "urma_admin: {}\n", error);
-    return std::nullopt;
-  }
-  instance.alive = reader->alive();
+  auto instance = load_instance(directory, name, &error);
+  if (!instance) fmt::print(stderr, "urma_admin: {}\n", error);
   return instance;
-}
-
-bool matches(const Instance& i, const std::string& wanted) {
-  return wanted == i.name || wanted == std::to_string(i.report.pid) ||
-         wanted == fmt::format("{:#010x}", i.report.uasid) || wanted == fmt::format("{:08x}", i.report.uasid);
 }
 
 // The one that is meant, or nothing with a message.
@@ -108,9 +76,9 @@ Json counters_json(const StatsReport& r, bool all) {
 }
 
 Json objects_json(const StatsObjects& o) {
-  return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},       {"jetty", o.jetty},
-          {"segments", o.segments}, {"targets", o.targets}, {"groups", o.groups}, {"peers", o.peers},
-          {"channels", o.channels}, {"links", o.links}};
+  Json j = Json::object();
+  for (const auto& [kind, count] : object_counts(o)) j[kind] = count;
+  return j;
 }
 
 Json pools_json(const StatsReport& r) {
@@ -142,7 +110,7 @@ Json apps_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsApp& a : r.apps) {
     rows.push_back({{"pid", a.pid},
-                    {"program", std::string(a.program, strnlen(a.program, sizeof a.program))},
+                    {"program", text_of(a.program)},
                     {"uid", a.uid},
                     {"send_queues", a.send_queues},
                     {"receive_queues", a.receive_queues},
@@ -215,8 +183,7 @@ int list_names(const InstanceSelection& selection, bool json) {
     const auto i = load(*directory, name);
     if (!i || !i->alive) continue;
     for (const StatsName& n : i->report.names) {
-      const std::string text(n.name, strnlen(n.name, sizeof n.name));
-      document.push_back({{"name", fmt::format("{}@{}", text, eid_text(i->report.eids.at(0)))},
+      document.push_back({{"name", fmt::format("{}@{}", text_of(n.name), eid_text(i->report.eids.at(0)))},
                           {"length", n.segment.length},
                           {"access", access_text(n.segment.access)},
                           {"token", n.segment.token_required != 0 ? "required" : "none"},
