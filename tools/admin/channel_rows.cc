@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <vector>
 
+#include "tools/admin/instance_pages.h"
 #include "tools/admin/table.h"
 
 namespace ub::tools {
 
 using Json = nlohmann::ordered_json;
-
-namespace {
 
 const char* channel_state(uint8_t state) {
   constexpr const char* kNames[] = {"free", "requested", "half open", "open", "closing", "dead"};  // ChannelState
@@ -36,15 +34,6 @@ const char* retransmission_name(const StatsChannel& c) {
   return c.go_back_n != 0 ? "go_back_n" : "selective";
 }
 
-Json counts_json(const StatsChannel& c) {
-  Json counts = Json::object();
-  for (size_t i = 0; i < kChannelCounts; ++i) counts[kChannelCountNames[i]] = c.counts[i];
-  return counts;
-}
-
-double us_of(int64_t ns) { return static_cast<double>(ns) / 1000; }
-double mbit_of(uint32_t kbytes_per_second) { return static_cast<double>(kbytes_per_second) * 8 / 1000; }
-
 std::string endpoint_text(const uint8_t (&ip)[16], uint16_t port) {
   const std::string text = ip_text(ip);
   return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
@@ -56,6 +45,17 @@ std::vector<StatsPath> paths_of(const StatsReport& r, const StatsChannel& c) {
                [&](const StatsPath& p) { return p.tpn == c.tpn; });
   return paths;
 }
+
+namespace {
+
+Json counts_json(const StatsChannel& c) {
+  Json counts = Json::object();
+  for (size_t i = 0; i < kChannelCounts; ++i) counts[kChannelCountNames[i]] = c.counts[i];
+  return counts;
+}
+
+double us_of(int64_t ns) { return static_cast<double>(ns) / 1000; }
+double mbit_of(uint32_t kbytes_per_second) { return static_cast<double>(kbytes_per_second) * 8 / 1000; }
 
 Json paths_json(const std::vector<StatsPath>& paths) {
   Json rows = Json::array();
@@ -142,7 +142,7 @@ Json channels_json(const StatsReport& r) {
          {"retransmits", c.retransmits},
          {"rtt_us", us_of(c.smoothed_rtt_ns)},
          {"rto_us", us_of(c.rto_ns)},
-         {"congestion", std::string(c.congestion_control, strnlen(c.congestion_control, sizeof c.congestion_control))},
+         {"congestion", text_of(c.congestion_control)},
          {"window", c.window_packets},
          {"rate_mbit_s", mbit_of(c.rate_kbytes_per_second)},
          {"lost", c.lost},

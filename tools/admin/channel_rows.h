@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `urma_admin show channels` says: channels and their paths as JSON, and as text.
+// What is said of channels and their paths: words for what they are, all of it as JSON, and as the text of
+// `urma_admin show channels`.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "dataplane/stats_page.h"
 
 namespace ub::tools {
+
+const char* channel_state(uint8_t state);
+std::string lane_name(const StatsChannel&);
+const char* transport_name(const StatsChannel&);
+const char* retransmission_name(const StatsChannel&);
+// "10.0.0.1:4792", "[fd00::1]:4792".
+std::string endpoint_text(const uint8_t (&ip)[16], uint16_t port);
+// Those of this channel, in order.
+std::vector<StatsPath> paths_of(const StatsReport&, const StatsChannel&);
 
 std::string ip_text(const uint8_t (&bytes)[16]);
 // Each channel with its `counts` and its `paths`.

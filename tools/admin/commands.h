@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ub::tools {
 
@@ -22,6 +23,32 @@ int list_instances(const InstanceSelection&, bool json);
 // The names of segments that running instances have published.
 int list_names(const InstanceSelection&, bool json);
 int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
+
+struct TraceWish {
+  std::string verb;  // add, show, status, stop or clear
+  uint64_t notes = 0;
+  std::vector<std::string> filter;  // its terms
+};
+// A trace of the packets and requests of a running instance (docs/looking.md).
+int trace_instance(const InstanceSelection&, const TraceWish&, bool json);
+
+struct ExportOptions {
+  std::string bind = "127.0.0.1";
+  uint16_t port = 9464;  // 0: any free one
+  size_t channels = 64;  // of each instance, at most
+  bool once = false;     // the page to stdout, and no server
+};
+// The statistics of all instances for Prometheus, until SIGINT or SIGTERM.
+int export_metrics(const InstanceSelection&, const ExportOptions&);
+// Can `ExportOptions::bind` be that?
+bool is_ip_address(const std::string&);
+
+struct TopOptions {
+  double interval_s = 1;
+  bool once = false;  // one page of plain text, as where stdout is not a terminal
+};
+// What instances do at the moment, as a page that is renewed until a key or a signal ends it.
+int show_top(const InstanceSelection&, const TopOptions&);
 
 struct DoctorOptions {
   std::string peer;     // also look at the way to this host; empty: only at this one

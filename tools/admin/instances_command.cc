@@ -1,96 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running instances, seen through their statistics pages (dataplane/stats_page.h).
+// What single commands show of running instances.
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "dataplane/stats_page.h"
 #include "tools/admin/channel_rows.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/event_rows.h"
+#include "tools/admin/instance_pages.h"
 #include "tools/admin/table.h"
-#include "tools/common/stats_directory.h"
 
 namespace ub::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Instance {
-  std::string name;
-  bool alive = false;
-  StatsReport report;
-  std::vector<StatsNote> events;
-  std::string no_events;  // why it has none that can be read
-};
-
-uint64_t wall_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
   const double s = to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e9 : 0;
   if (s < 120) return fmt::format("{:.1f} s", s);
   if (s < 7200) return fmt::format("{:.0f} min", s / 60);
   return fmt::format("{:.1f} h", s / 3600);
-}
-
-// Where instances of this user publish, unless the configuration says otherwise.
-std::optional<std::string> directory_of(const InstanceSelection& selection) {
-  if (!selection.directory.empty()) return selection.directory;
-  std::string error;
-  std::optional<std::string> directory = stats_directory(&error);
-  if (!directory) fmt::print(stderr, "{}\n", error);
-  return directory;
-}
-
-std::optional<Instance> load(const std::string& directory, const std::string& name) {
-  std::string error;
-  auto reader = StatsPageReader::open(stats_page_path(directory, name), &error);
-  Instance instance;
-  instance.name = name;
-  if (!reader || !reader->read(&instance.report, &error)) {
-    fmt::print(stderr, "urma_admin: {}\n", error);
-    return std::nullopt;
-  }
-  (void)reader->read_last_notes(&instance.events, &instance.no_events);
-  instance.alive = reader->alive();
-  return instance;
-}
-
-bool matches(const Instance& i, const std::string& wanted) {
-  return wanted == i.name || wanted == std::to_string(i.report.pid) ||
-         wanted == fmt::format("{:#010x}", i.report.uasid) || wanted == fmt::format("{:08x}", i.report.uasid);
-}
-
-// The one that is meant, or nothing with a message.
-std::optional<Instance> choose(const InstanceSelection& selection) {
-  const auto directory = directory_of(selection);
-  if (!directory) return std::nullopt;
-  std::vector<Instance> found;
-  for (const std::string& name : list_stats_pages(*directory)) {
-    auto instance = load(*directory, name);
-    if (!instance) continue;
-    if (selection.instance.empty() ? instance->alive : matches(*instance, selection.instance)) {
-      found.push_back(std::move(*instance));
-    }
-  }
-  if (found.size() == 1) return std::move(found[0]);
-  if (found.empty()) {
-    fmt::print(stderr, "urma_admin: {} in {}\n",
-               selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
-               *directory);
-  } else {
-    fmt::print(stderr, "urma_admin: several instances; choose one with --instance:\n");
-    for (const Instance& i : found) fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
-  }
-  return std::nullopt;
 }
 
 std::string access_text(uint8_t access) {
@@ -113,9 +45,9 @@ Json counters_json(const StatsReport& r, bool all) {
 }
 
 Json objects_json(const StatsObjects& o) {
-  return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},       {"jetty", o.jetty},
-          {"segments", o.segments}, {"targets", o.targets}, {"groups", o.groups}, {"peers", o.peers},
-          {"channels", o.channels}, {"links", o.links}};
+  Json j = Json::object();
+  for (const auto& [kind, count] : object_counts(o)) j[kind] = count;
+  return j;
 }
 
 Json pools_json(const StatsReport& r) {
@@ -147,7 +79,7 @@ Json apps_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsApp& a : r.apps) {
     rows.push_back({{"pid", a.pid},
-                    {"program", std::string(a.program, strnlen(a.program, sizeof a.program))},
+                    {"program", text_of(a.program)},
                     {"uid", a.uid},
                     {"send_queues", a.send_queues},
                     {"receive_queues", a.receive_queues},
@@ -189,7 +121,7 @@ int list_instances(const InstanceSelection& selection, bool json) {
   const uint64_t now = wall_ns();
   Json document = Json::array();
   for (const std::string& name : list_stats_pages(*directory)) {
-    const auto i = load(*directory, name);
+    const auto i = load_or_complain(*directory, name);
     if (!i) continue;
     const StatsReport& r = i->report;
     std::string eids;
@@ -217,11 +149,10 @@ int list_names(const InstanceSelection& selection, bool json) {
   if (!directory) return 1;
   Json document = Json::array();
   for (const std::string& name : list_stats_pages(*directory)) {
-    const auto i = load(*directory, name);
+    const auto i = load_or_complain(*directory, name);
     if (!i || !i->alive) continue;
     for (const StatsName& n : i->report.names) {
-      const std::string text(n.name, strnlen(n.name, sizeof n.name));
-      document.push_back({{"name", fmt::format("{}@{}", text, eid_text(i->report.eids.at(0)))},
+      document.push_back({{"name", fmt::format("{}@{}", text_of(n.name), eid_text(i->report.eids.at(0)))},
                           {"length", n.segment.length},
                           {"access", access_text(n.segment.access)},
                           {"token", n.segment.token_required != 0 ? "required" : "none"},
@@ -238,7 +169,7 @@ int list_names(const InstanceSelection& selection, bool json) {
 }
 
 int show_instance(const InstanceSelection& selection, const std::string& what, bool all, bool json) {
-  const auto instance = choose(selection);
+  const auto instance = choose_instance(selection);
   if (!instance) return 1;
   const StatsReport& r = instance->report;
   if (what == "events" && !instance->no_events.empty()) {

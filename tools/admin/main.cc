@@ -19,6 +19,11 @@ int main(int argc, char** argv) {
   urma_admin show counters              of the only instance
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
   urma_admin show events -i 10.0.0.1-4792    what happened last, also in one that was killed
+  urma_admin trace add 1000 channel=3   the next 1000 steps of packets and requests of channel 3; then trace show
+  urma_admin top                        what the instances do, live: q quits, s sorts, p pauses, j and k scroll
+  urma_admin top --once --interval 5    one page of plain text, with the rates of five seconds
+  urma_admin export                     a Prometheus exporter: http://127.0.0.1:9464/metrics
+  urma_admin export --once > page.prom  the same page as a file, for the textfile collector of the node exporter
   urma_admin doctor                     what this host lacks, and what to do about it
   urma_admin doctor --listen            on one host, to be asked by the doctor of the other one
   urma_admin doctor --peer 192.0.2.2    on the other: route, blocked ports, path MTU, NAT
@@ -27,6 +32,8 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   bool json = false, changed = false, caps = false, all = false;
   std::string filter, what;
   InstanceSelection selection;
+  ExportOptions export_options;
+  TopOptions top_options;
   DoctorOptions doctor_options;
   doctor_options.port = kDoctorPort;
 
@@ -41,9 +48,41 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   show->add_option("what", what, "objects, channels, pools, segments, counters, events, or apps of a daemon")
       ->required()
       ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "events", "apps"}));
-  show->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
   show->add_flag("--all", all, "counters and counts of channels that are 0, too");
-  for (auto* s : {list, names, show}) {
+  TraceWish trace_wish;
+  auto* trace = app.add_subcommand("trace", "the way of packets and requests through a running instance");
+  trace->require_subcommand(1);
+  auto* trace_add = trace->add_subcommand("add", "take the next N notes, in place of those of an earlier trace");
+  trace_add->add_option("N", trace_wish.notes, "how many, 1 to 1000000")->required();
+  trace_add->add_option("filter", trace_wish.filter,
+                        "terms that all have to hold, such as channel=3, packet=100..200 or stage=kPacketsLost,kTimer*");
+  trace->add_subcommand("show", "print them");
+  trace->add_subcommand("status", "how many there are, and whether more come");
+  trace->add_subcommand("stop", "take no more");
+  trace->add_subcommand("clear", "take no more, and forget them");
+  for (auto* s : trace->get_subcommands({})) {
+    s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+    s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
+    s->add_flag("--json", json, "as JSON");
+  }
+  auto* top = app.add_subcommand("top", "what running instances do, on a page that is renewed");
+  top->add_option("--interval", top_options.interval_s, "seconds between two pages, 0.1 to 3600")
+      ->capture_default_str();
+  top->add_flag("--once", top_options.once, "one page of plain text, as where the output is no terminal");
+  for (auto* s : {show, top}) s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+  auto* exporter = app.add_subcommand("export", "the statistics of running instances for Prometheus");
+  exporter->add_option("--port", export_options.port, "TCP port; 0: any free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  exporter->add_option("--bind", export_options.bind, "IP address to listen on; 0.0.0.0 or :: for every interface")
+      ->check(
+          CLI::Validator([](std::string& text) { return is_ip_address(text) ? "" : text + " is no IP address"; }, "IP"))
+      ->capture_default_str();
+  exporter->add_option("--channels", export_options.channels, "channels of each instance that have metrics, at most")
+      ->check(CLI::Range(0, 512))
+      ->capture_default_str();
+  exporter->add_flag("--once", export_options.once, "print the page, and end");
+  for (auto* s : {list, names, show, top, exporter}) {
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }
   auto* doctor = app.add_subcommand("doctor", "what is missing here for two hosts to talk");
@@ -57,6 +96,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
 
   try {
     app.parse(argc, argv);
+    if (!(top_options.interval_s >= 0.1 && top_options.interval_s <= 3600)) {  // so that "nan" is refused, too
+      throw CLI::ValidationError("--interval", "seconds, 0.1 to 3600");
+    }
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
@@ -67,6 +109,12 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     if (doctor->parsed()) return examine(doctor_options);
     if (list->parsed()) return list_instances(selection, json);
     if (names->parsed()) return list_names(selection, json);
+    if (trace->parsed()) {
+      trace_wish.verb = trace->get_subcommands().front()->get_name();
+      return trace_instance(selection, trace_wish, json);
+    }
+    if (top->parsed()) return show_top(selection, top_options);
+    if (exporter->parsed()) return export_metrics(selection, export_options);
     return show_instance(selection, what, all, json);
   } catch (const std::exception& e) {
     fmt::print(stderr, "urma_admin: {}\n", e.what());

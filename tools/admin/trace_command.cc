@@ -3,20 +3,20 @@
 // urma_admin trace: asks a running instance at its door (dataplane/look_door.h).
 #include <fmt/format.h>
 #include <poll.h>
-#include <time.h>
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "dataplane/look_door.h"
 #include "dataplane/tsc_clock.h"
 #include "lib/ipc/unix_socket.h"
-#include "tools/admin/choose_instance.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/wall_clock.h"
+#include "tools/admin/instance_pages.h"
 
 namespace ub::tools {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which notes somebody wants to hear of, in the words of their sentences (stages.def): "channel=3 packet=100..200" takes
-// those whose sentence names channel 3 and one of these packets, "stage=kPacket*" those of some stages. All terms have
-// to hold; a term with commas holds if one of its parts does: "stage=kPacketLost,kTimerRanOut". No text: all notes.
+// Which notes somebody wants to hear of, in the words of their sentences (stages.def): "channel=3 packet=100..200"
+// takes those whose sentence names channel 3 and one of these packets, "stage=kPacket*" those of some stages. All terms
+// have to hold; a term with commas holds if one of its parts does: "stage=kPacketsLost,kTimerRanOut". No text: all
+// notes.
 #pragma once
 
 #include <cstdint>
