@@ -6,8 +6,8 @@
 // other instance of the host has (docs/identity.md).
 //
 // nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc,
-// nic_statistics.cc, nic_last_notes.cc and nic_look.cc have a part of it each. Who drives besides the application stands
-// in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
+// nic_statistics.cc, nic_last_notes.cc and nic_look.cc have a part of it each. Who drives besides the application
+// stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and

@@ -33,8 +33,9 @@ class Trace {
 
   // "ok 12 of 1000 notes, running" or "…, complete".
   std::string status() const;
-  // A page of at most `most_bytes`: "ok NEXT TOTAL running|complete" and a line for each note from number `from` on: its
-  // time in ns of CLOCK_MONOTONIC, and its sentence. NEXT is the `from` of the page behind it, and TOTAL on the last.
+  // A page of at most `most_bytes`: "ok NEXT TOTAL running|complete", and a line for each note from number `from` on:
+  // its time in ns of CLOCK_MONOTONIC, and its sentence. NEXT is the `from` of the page behind it, and TOTAL on the
+  // last.
   std::string page(uint64_t from, size_t most_bytes) const;
 
  private:

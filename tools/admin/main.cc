@@ -55,7 +55,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* trace_add = trace->add_subcommand("add", "take the next N notes, in place of those of an earlier trace");
   trace_add->add_option("N", trace_wish.notes, "how many, 1 to 1000000")->required();
   trace_add->add_option("filter", trace_wish.filter,
-                        "terms that all have to hold, such as channel=3, packet=100..200 or stage=kPacketsLost,kTimer*");
+                        "terms that all have to hold: channel=3, packet=100..200, stage=kPacketsLost,kTimer* and such");
   trace->add_subcommand("show", "print them");
   trace->add_subcommand("status", "how many there are, and whether more come");
   trace->add_subcommand("stop", "take no more");

@@ -72,8 +72,8 @@ TEST(NoteFilter, OthersAreRefusedWithTheWord) {
 
 TEST(NoteFilter, NounsAreThoseOfTheSentences) {
   const std::vector<std::string> nouns = note_nouns();
-  for (const char* noun : {"JFC", "JFR", "channel", "connection", "link", "message", "packet", "pair", "queue", "request",
-                           "transaction"})
+  for (const char* noun :
+       {"JFC", "JFR", "channel", "connection", "link", "message", "packet", "pair", "queue", "request", "transaction"})
     EXPECT_TRUE(std::find(nouns.begin(), nouns.end(), noun) != nouns.end()) << noun;
   for (const std::string& noun : nouns) EXPECT_GT(noun.size(), 2u) << noun;
 }

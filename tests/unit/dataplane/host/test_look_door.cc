@@ -162,7 +162,9 @@ TEST_F(TraceTest, TakesSoManyThatPassItsFilter) {
   EXPECT_FALSE(trace.note(8, {Stage::kPacketSent, 3, 101, 7}));
   EXPECT_EQ(trace.status(), "ok 2 of 2 notes, complete");
   EXPECT_EQ(trace.page(0, 4096),
-            "ok 2 2 complete\n6 channel 3 sends packet 100 of message 7\n7 channel 3 sends packet 100 of message 7 again\n");
+            "ok 2 2 complete\n"
+            "6 channel 3 sends packet 100 of message 7\n"
+            "7 channel 3 sends packet 100 of message 7 again\n");
   EXPECT_EQ(trace.page(2, 4096), "ok 2 2 complete\n");
   EXPECT_EQ(trace.page(99, 4096), "ok 99 2 complete\n");
 }
