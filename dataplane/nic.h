@@ -6,8 +6,8 @@
 // other instance of the host has (docs/identity.md).
 //
 // nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc,
-// nic_statistics.cc and nic_last_notes.cc have a part of it each. Who drives besides the application stands in
-// nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
+// nic_statistics.cc, nic_last_notes.cc and nic_look.cc have a part of it each. Who drives besides the application
+// stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -33,6 +33,7 @@
 #include "dataplane/eid.h"
 #include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
+#include "dataplane/look_door.h"
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
@@ -40,6 +41,7 @@
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
+#include "dataplane/trace.h"
 #include "dataplane/worker.h"
 #include "lib/base/fault/plan.h"
 #include "lib/base/idle_yield.h"
@@ -246,6 +248,11 @@ class Nic {
       tell_why_it_died(static_cast<uint32_t>(of_core->object));
     if (sink_) sink_(event);
   }
+  void open_look_door();
+  void serve_look_door();
+  std::string answer_look(std::string_view request);
+  void look(bool yes);
+  void add_to_trace(const Note&);
   void keep_last_notes();
   void forget_last_notes();
   void tell_why_it_died(uint32_t tpn);
@@ -343,6 +350,8 @@ class Nic {
   bool statistics_stale_ = true;               // something happened since
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
   Instant told_of_death_at_{};                 // 0: never
+  LookDoor look_door_;
+  Trace trace_;  // under ownership
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

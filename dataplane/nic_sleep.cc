@@ -103,6 +103,7 @@ void Nic::control_ports() {
     ports_.shm.poll_control();
     ports_.lanes.poll_control(worker_->now());
     if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
+    serve_look_door();
   } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
   }
 }

@@ -81,6 +81,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->open_statistics(config);
   nic->keep_last_notes();
   if (!nic->watch_all(error)) return nullptr;
+  nic->open_look_door();
   if (!nic->start_helper(error)) return nullptr;
   return nic;
 }

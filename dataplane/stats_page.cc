@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/look_door.h"
 #include "dataplane/tsc_clock.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -210,7 +211,10 @@ void remove_dead_pages(const std::string& directory) {
     if (fd < 0) continue;
     struct stat st;
     bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && is_stats_page(fd);
-    if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+    if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      unlink(path.c_str());
+      unlink(LookDoor::path_beside(path).c_str());
+    }
     ::close(fd);
   }
 }

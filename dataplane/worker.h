@@ -50,6 +50,9 @@ class Worker {
     tell_notes_the_gap();
   }
 
+  // now() by CLOCK_MONOTONIC.
+  uint64_t monotonic_ns() const { return clock_.now().ns + clock_began_ns_; }
+
   // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
   // caller drives again at once, or calls send_owed().
   template <class OnEvent>
@@ -126,12 +129,12 @@ class Worker {
 
   // Their times are of CLOCK_MONOTONIC.
   void tell_notes_the_gap() {
-    if (last_notes_ == nullptr) return;
-    last_notes_->behind_ns = TscClock::monotonic_ns() - clock_.now().ns + core_clock_.real_time_of(Instant{}).ns;
+    if (last_notes_ != nullptr) last_notes_->behind_ns = clock_began_ns_ + core_clock_.real_time_of(Instant{}).ns;
   }
 
   Ports& ports_;
   TscClock clock_;
+  const uint64_t clock_began_ns_ = TscClock::monotonic_ns() - clock_.now().ns;
   DriverClock core_clock_;
   std::atomic<uint64_t> slept_until_{0};
   Core<Ports> core_;

@@ -8,7 +8,15 @@ import time
 import wires
 from processes import Process, check, free_port
 
+PATIENCE = 20  # seconds
 TRANSPORTS = ("rtp", "ctp", "ctp with repeats")
+
+
+def wait_until(is_so, otherwise):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        check(time.monotonic() < end, otherwise)
+        time.sleep(0.05)
 
 
 class AdminTests:
@@ -65,6 +73,7 @@ class AdminTests:
             pools = shown("pools")["pools"]
             check(all(p["in_use"] <= p["highest"] <= p["size"] for p in pools) and len(pools) == 5, f"pools: {pools}")
             check(any(e["text"].endswith("is now open") for e in shown("events")["events"]), "no channel opened")
+            self.trace(client.popen.pid)
             for what in ("channels", "pools"):
                 Process([self.tools["admin"], "show", what, "--all", "--instance", client.popen.pid]).expect(0)
             Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
@@ -74,6 +83,28 @@ class AdminTests:
         finally:
             server.kill()
             client.kill()
+
+    def trace(self, pid):
+        """Of an instance whose channel carries WRITEs."""
+        of_it = ["--instance", pid]
+
+        def ask(*words, code=0):
+            return Process([self.tools["admin"], "trace", *words, *of_it]).expect(code)
+
+        check("0 of 0 notes, complete" in ask("status"), "a trace before anybody asked for one")
+        check("of 40 notes" in ask("add", 40, "stage=kPosted,kPacketSent*,kCompactSent"), "no trace begins")
+        wait_until(lambda: "40 of 40 notes, complete" in ask("status"), "the trace is not complete")
+        lines = ask("show").splitlines()
+        check(len(lines) == 40 and all(re.match(r"\d\d:\d\d:\d\d\.\d{6}  \S", line) for line in lines), "\n".join(lines))
+        rows = json.loads(ask("show", "--json"))
+        check(len(rows) == 40 and rows == sorted(rows, key=lambda row: row["at"]), str(rows))
+        check("a term is stage=NAME" in ask("add", 10, "chanel=1", code=1), "a wrong filter is taken")
+        check("1 to 1000000 notes" in ask("add", 0, code=1), "an empty trace is taken")
+        check("40 of 40" in ask("status"), "a wrong request ends a trace")
+        ask("add", 1000000, "link=77")
+        check("0 of 1000000 notes, running" in ask("status"), "it does not wait")
+        ask("stop")
+        check("0 of 0 notes, complete" in ask("clear"), "there is something left")
 
     def admin_dead(self):
         """What happened last in a program can be seen after it was killed."""
@@ -89,6 +120,8 @@ class AdminTests:
             shown = json.loads(Process(show + ["--json"]).expect(0))
             check(not shown["running"], "it is said to run")
             check(any(e["text"].endswith("is now open") for e in shown["events"]), str(shown))
+            trace = Process([self.tools["admin"], "trace", "status", "--instance", server.popen.pid]).expect(1)
+            check("cannot be asked" in trace, trace)
             out = Process(show).expect(0)
             check("DEAD" in out and re.search(r"\d\d:\d\d:\d\d\.\d{6}  channel \d+ is now open", out), out)
         finally:

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ub::tools {
 
@@ -22,6 +23,14 @@ int list_instances(const InstanceSelection&, bool json);
 // The names of segments that running instances have published.
 int list_names(const InstanceSelection&, bool json);
 int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
+
+struct TraceWish {
+  std::string verb;  // add, show, status, stop or clear
+  uint64_t notes = 0;
+  std::vector<std::string> filter;  // its terms
+};
+// A trace of the packets and requests of a running instance (docs/looking.md).
+int trace_instance(const InstanceSelection&, const TraceWish&, bool json);
 
 struct ExportOptions {
   std::string bind = "127.0.0.1";

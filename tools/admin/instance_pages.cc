@@ -40,6 +40,7 @@ std::optional<Instance> load_instance(const std::string& directory, const std::s
   auto reader = StatsPageReader::open(stats_page_path(directory, name), error);
   Instance instance;
   instance.name = name;
+  instance.page = stats_page_path(directory, name);
   if (!reader || !reader->read(&instance.report, error)) return std::nullopt;
   (void)reader->read_last_notes(&instance.events, &instance.no_events);
   instance.alive = reader->alive();
@@ -65,10 +66,49 @@ bool matches(const Instance& i, const std::string& wanted) {
          wanted == fmt::format("{:#010x}", i.report.uasid) || wanted == fmt::format("{:08x}", i.report.uasid);
 }
 
+std::optional<Instance> load_or_complain(const std::string& directory, const std::string& name) {
+  std::string error;
+  auto instance = load_instance(directory, name, &error);
+  if (!instance) fmt::print(stderr, "urma_admin: {}\n", error);
+  return instance;
+}
+
+std::optional<Instance> choose_instance(const InstanceSelection& selection) {
+  const auto directory = directory_of(selection);
+  if (!directory) return std::nullopt;
+  std::vector<Instance> found;
+  for (const std::string& name : list_stats_pages(*directory)) {
+    auto instance = load_or_complain(*directory, name);
+    if (!instance) continue;
+    if (selection.instance.empty() ? instance->alive : matches(*instance, selection.instance)) {
+      found.push_back(std::move(*instance));
+    }
+  }
+  if (found.size() == 1) return std::move(found[0]);
+  if (found.empty()) {
+    fmt::print(stderr, "urma_admin: {} in {}\n",
+               selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
+               *directory);
+  } else {
+    fmt::print(stderr, "urma_admin: several instances; choose one with --instance:\n");
+    for (const Instance& i : found) fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
+  }
+  return std::nullopt;
+}
+
 uint64_t wall_ns() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+double wall_seconds(uint64_t wall_ns) { return static_cast<double>(wall_ns) / 1e9; }
+
+std::string wall_clock_text(uint64_t wall_ns) {
+  const auto seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
+  tm local{};
+  localtime_r(&seconds, &local);
+  return fmt::format("{:02}:{:02}:{:02}.{:06}", local.tm_hour, local.tm_min, local.tm_sec, wall_ns / 1000 % 1'000'000);
 }
 
 std::array<ObjectCount, 10> object_counts(const StatsObjects& o) {

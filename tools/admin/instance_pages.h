@@ -17,10 +17,11 @@ namespace ub::tools {
 
 struct Instance {
   std::string name;  // of its page: "10.0.0.1-4792"
+  std::string page;  // the path of that
   bool alive = false;
   StatsReport report;
-  std::vector<StatsNote> events;
-  std::string no_events;  // why it has none that can be read
+  std::vector<StatsNote> events;  // what happened last, the oldest first
+  std::string no_events;          // why they cannot be read
 };
 
 // Where instances of this user publish: as the selection says, else the configuration. Nothing, with a message on
@@ -38,10 +39,17 @@ std::optional<Instance> load_instance(const std::string& directory, const std::s
 // none of them.
 std::vector<Instance> load_instances(const std::string& directory, size_t* unreadable);
 
+// Nothing, with a message on stderr.
+std::optional<Instance> load_or_complain(const std::string& directory, const std::string& name);
+// The one that is meant, or nothing with a message on stderr.
+std::optional<Instance> choose_instance(const InstanceSelection&);
+
 // Is that its name, its pid or its uasid?
 bool matches(const Instance&, const std::string& wanted);
 
-uint64_t wall_ns();
+uint64_t wall_ns();                             // since 1970
+double wall_seconds(uint64_t wall_ns);          // the same
+std::string wall_clock_text(uint64_t wall_ns);  // "13:05:41.123456", local time
 
 struct ObjectCount {
   const char* kind;

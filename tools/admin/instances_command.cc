@@ -25,38 +25,6 @@ std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
   return fmt::format("{:.1f} h", s / 3600);
 }
 
-// Nothing, with a message.
-std::optional<Instance> load(const std::string& directory, const std::string& name) {
-  std::string error;
-  auto instance = load_instance(directory, name, &error);
-  if (!instance) fmt::print(stderr, "urma_admin: {}\n", error);
-  return instance;
-}
-
-// The one that is meant, or nothing with a message.
-std::optional<Instance> choose(const InstanceSelection& selection) {
-  const auto directory = directory_of(selection);
-  if (!directory) return std::nullopt;
-  std::vector<Instance> found;
-  for (const std::string& name : list_stats_pages(*directory)) {
-    auto instance = load(*directory, name);
-    if (!instance) continue;
-    if (selection.instance.empty() ? instance->alive : matches(*instance, selection.instance)) {
-      found.push_back(std::move(*instance));
-    }
-  }
-  if (found.size() == 1) return std::move(found[0]);
-  if (found.empty()) {
-    fmt::print(stderr, "urma_admin: {} in {}\n",
-               selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
-               *directory);
-  } else {
-    fmt::print(stderr, "urma_admin: several instances; choose one with --instance:\n");
-    for (const Instance& i : found) fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
-  }
-  return std::nullopt;
-}
-
 std::string access_text(uint8_t access) {
   std::string text;
   if ((access & kAccessLocalOnly) != 0) text += "local ";
@@ -153,7 +121,7 @@ int list_instances(const InstanceSelection& selection, bool json) {
   const uint64_t now = wall_ns();
   Json document = Json::array();
   for (const std::string& name : list_stats_pages(*directory)) {
-    const auto i = load(*directory, name);
+    const auto i = load_or_complain(*directory, name);
     if (!i) continue;
     const StatsReport& r = i->report;
     std::string eids;
@@ -181,7 +149,7 @@ int list_names(const InstanceSelection& selection, bool json) {
   if (!directory) return 1;
   Json document = Json::array();
   for (const std::string& name : list_stats_pages(*directory)) {
-    const auto i = load(*directory, name);
+    const auto i = load_or_complain(*directory, name);
     if (!i || !i->alive) continue;
     for (const StatsName& n : i->report.names) {
       document.push_back({{"name", fmt::format("{}@{}", text_of(n.name), eid_text(i->report.eids.at(0)))},
@@ -201,7 +169,7 @@ int list_names(const InstanceSelection& selection, bool json) {
 }
 
 int show_instance(const InstanceSelection& selection, const std::string& what, bool all, bool json) {
-  const auto instance = choose(selection);
+  const auto instance = choose_instance(selection);
   if (!instance) return 1;
   const StatsReport& r = instance->report;
   if (what == "events" && !instance->no_events.empty()) {

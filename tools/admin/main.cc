@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   urma_admin show counters              of the only instance
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
   urma_admin show events -i 10.0.0.1-4792    what happened last, also in one that was killed
+  urma_admin trace add 1000 channel=3   the next 1000 steps of packets and requests of channel 3; then trace show
   urma_admin top                        what the instances do, live: q quits, s sorts, p pauses, j and k scroll
   urma_admin top --once --interval 5    one page of plain text, with the rates of five seconds
   urma_admin export                     a Prometheus exporter: http://127.0.0.1:9464/metrics
@@ -48,6 +49,22 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       ->required()
       ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "events", "apps"}));
   show->add_flag("--all", all, "counters and counts of channels that are 0, too");
+  TraceWish trace_wish;
+  auto* trace = app.add_subcommand("trace", "the way of packets and requests through a running instance");
+  trace->require_subcommand(1);
+  auto* trace_add = trace->add_subcommand("add", "take the next N notes, in place of those of an earlier trace");
+  trace_add->add_option("N", trace_wish.notes, "how many, 1 to 1000000")->required();
+  trace_add->add_option("filter", trace_wish.filter,
+                        "terms that all have to hold: channel=3, packet=100..200, stage=kPacketsLost,kTimer* and such");
+  trace->add_subcommand("show", "print them");
+  trace->add_subcommand("status", "how many there are, and whether more come");
+  trace->add_subcommand("stop", "take no more");
+  trace->add_subcommand("clear", "take no more, and forget them");
+  for (auto* s : trace->get_subcommands({})) {
+    s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+    s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
+    s->add_flag("--json", json, "as JSON");
+  }
   auto* top = app.add_subcommand("top", "what running instances do, on a page that is renewed");
   top->add_option("--interval", top_options.interval_s, "seconds between two pages, 0.1 to 3600")
       ->capture_default_str();
@@ -92,6 +109,10 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     if (doctor->parsed()) return examine(doctor_options);
     if (list->parsed()) return list_instances(selection, json);
     if (names->parsed()) return list_names(selection, json);
+    if (trace->parsed()) {
+      trace_wish.verb = trace->get_subcommands().front()->get_name();
+      return trace_instance(selection, trace_wish, json);
+    }
     if (top->parsed()) return show_top(selection, top_options);
     if (exporter->parsed()) return export_metrics(selection, export_options);
     return show_instance(selection, what, all, json);

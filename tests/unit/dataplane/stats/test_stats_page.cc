@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "dataplane/stats_page.h"
@@ -312,7 +313,10 @@ TEST_F(StatsPage, dead_instances_are_recognised_and_swept) {
     EXPECT_TRUE(rd->read(&r, &error));
     EXPECT_EQ(r.pid, child);
   }
+  const std::string door = directory + "/10.0.0.5-4792.look";
+  std::ofstream(door).put('x');
   auto w = writer(1);
+  EXPECT_FALSE(std::filesystem::exists(door)) << "its door is swept, too";
   auto second = writer(2, 5000);
   EXPECT_EQ(list_stats_pages(directory), (std::vector<std::string>{"10.0.0.1-4792", "10.0.0.2-5000"}));
 }
