@@ -202,6 +202,30 @@ TEST(AskPaths, begins_with_two_round_trips_and_four_deviations_where_they_are_kn
   EXPECT_EQ(i.s->now - died, microseconds(80));
 }
 
+// Whatever the pauses of the others are, and although the peer has no room for one of them.
+TEST(AskPaths, asks_on_each_in_its_own_time) {
+  constexpr Duration kNever = seconds(1'000'000);
+  std::vector<Duration> pauses{microseconds(100), microseconds(700), microseconds(1'900), kNever};
+  do {
+    Paths i(several(5));
+    i.add_ports(4);
+    const uint32_t channel = i.open();
+    i.sent();
+    for (uint32_t n = 0; n < 4; ++n) {
+      i.path(channel, n + 1).ask_at = pauses[n] == kNever ? Instant::never() : i.s->now + pauses[n];
+    }
+    for (int round = 0; round < 10; ++round) {
+      uint32_t next = 1;
+      for (uint32_t n = 2; n <= 4; ++n) {
+        if (i.path(channel, n).ask_at < i.path(channel, next).ask_at) next = n;
+      }
+      const Instant due = i.path(channel, next).ask_at;
+      ASSERT_EQ(i.next_ping(channel).local, i.path(channel, next).local) << round;
+      ASSERT_EQ(i.s->now, due) << round;
+    }
+  } while (std::ranges::next_permutation(pauses).found);
+}
+
 TEST(AskPaths, leaves_those_alone_that_live) {
   TwoPaths i;
   ask_paths(*i.s, i.channel);

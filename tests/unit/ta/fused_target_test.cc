@@ -200,6 +200,37 @@ TEST(FusedTarget, a_fake_packet_that_confirms_nothing_resumes_nothing) {
   EXPECT_EQ(t.host.noted(Stage::kMessageWaits).size(), 1u);
 }
 
+// What its peer sends again waits for an acknowledgement that was lost: data, a fake packet in place of data, and one
+// that only asks whether we live. Only a confirmation waits for nothing.
+TEST(FusedTarget, all_that_comes_twice_is_acknowledged_but_a_confirmation) {
+  for (const bool rol : {false, true}) {
+    Target t(false, rol);
+    t.give(t.write(8), 8);
+    t.give(t.write(2 * kMtu), kMtu, false);
+    t.give_fake(t.tpmsn++);
+    t.give_fake(t.tpmsn - 1);  // of no message
+    ASSERT_EQ(t.ch().expected, Psn(4));
+    const auto comes_again = [&](wire::RtpHeader rtp) {
+      tp::ack_sent(t.ch());
+      rtp.last = true;
+      t.receiver.on_data(t.channel, rtp, {});
+      return tp::is_owed(t.ch());
+    };
+    const Tpmsn messages[] = {Tpmsn(0), Tpmsn(1), Tpmsn(1), Tpmsn(1)};
+    for (uint32_t psn = 0; psn < 4; ++psn) {
+      wire::RtpHeader rtp;
+      rtp.psn = Psn(psn);
+      rtp.tpmsn = messages[psn];
+      rtp.fake = psn >= 2;
+      EXPECT_TRUE(comes_again(rtp)) << psn << ' ' << rol;
+      rtp.rspst = wire::kRspError;
+      const bool confirms = rol && rtp.fake;  // what was confirmed before
+      EXPECT_EQ(comes_again(rtp), !confirms) << psn << ' ' << rol;
+    }
+    EXPECT_EQ(t.count(Counter::kTpRxDuplicate), 8u);
+  }
+}
+
 TEST(FusedTarget, delivery_that_goes_on_is_acknowledged_at_once) {
   Target t;
   t.give(1, t.on_memory(wire::TaOpcode::kRead, 64), 0, true, 1);
