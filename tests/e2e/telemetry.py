@@ -95,17 +95,17 @@ class Tests:
         try:
             client.kill()
             server.kill()
-            for _ in range(20):
+            for _ in range(5):
                 page = self.scrape(address)
             check(page.get("softub_instances") == [0.0], "the dead are counted")
             check(page.get("softub_instance_up", pid=str(client.popen.pid)) == [0.0], "the dead one is not shown")
             check(not page.get("softub_tx_packets_total"), "counters of the dead")
             for i in range(6):
                 process = Process([self.perf, "write_bw", "-p", free_port()])
-                for _ in range(5):
+                for _ in range(3):
                     self.scrape(address)
                 process.kill(signal.SIGKILL if i % 2 else signal.SIGTERM)
-                for _ in range(5):
+                for _ in range(3):
                     self.scrape(address)
                 process.wait(20)
         finally:

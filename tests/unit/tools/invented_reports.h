@@ -22,7 +22,9 @@ inline void set_v4(uint8_t (&field)[16], uint8_t last) {
 
 // Alive, with two counters and without objects; its page was renewed once, a second after it began.
 inline Instance invented_instance(uint8_t last = 1) {
-  Instance i{"10.0.0." + std::to_string(last) + "-4792", true, {}};
+  Instance i;
+  i.name = "10.0.0." + std::to_string(last) + "-4792";
+  i.alive = true;
   i.report.pid = 100 + last;
   i.report.program = "perf";
   i.report.placement = "embedded";
