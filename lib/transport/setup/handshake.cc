@@ -39,7 +39,7 @@ void forget_terms(const CoreState& s, Channel& ch) {
 
 void send_request(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
-  const Ways ways = ways_to(s, s.peers[ch.peer].path, ch.lane);
+  const Ways ways = ways_to(s, s.peers[ch.peer], ch.lane);
   if (ways.all().size() > 1) {
     // Each round of MTUs begins with another way, so that each is tried with each.
     const Way& way = ways[ch.setup_tries + ch.setup_tries / requests_of_round(s, ch)];
@@ -215,7 +215,7 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
     return send_about(s, ch, RecordType::kConf);
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
-  const Ways ways = ways_to(s, s.peers[ch.peer].path, ch.lane);
+  const Ways ways = ways_to(s, s.peers[ch.peer], ch.lane);
   if (!ways.has(from) && from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
   const bool fits = valid_parameters(s, s.links[ch.link].config, r) && same_service(ch, r);
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);

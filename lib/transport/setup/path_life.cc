@@ -56,7 +56,7 @@ bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, con
 void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   if (!ch.takes_paths) return;
-  for (const Way& way : ways_to(s, s.peers[ch.peer].path, ch.lane).all()) {
+  for (const Way& way : ways_to(s, s.peers[ch.peer], ch.lane).all()) {
     if (!takes_path(s, channel, way.local, way.remote, false)) s.count(Counter::kTpPathRefused);
   }
   if (ch.several_paths) ask_paths(s, channel);

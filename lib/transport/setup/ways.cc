@@ -34,14 +34,14 @@ void Ways::add(const Way& way) {
 
 namespace {
 
-// What other channels to the same host and port have found to work. In a daemon each application has peers and channels
-// of its own, of which only the peer may know more than one path.
-void add_those_of_channels(const CoreState& s, const PeerAddress& usual, Ways* ways) {
+// What other channels to the same instance have found to work. In a daemon each application has peers and channels of
+// its own, of which only the peer may know more than one path.
+void add_those_of_channels(const CoreState& s, const Peer& peer, Ways* ways) {
   if (s.path_blocks.in_use() == 0) return;
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     const tp::Channel& ch = s.channels[i];
-    if (!ch.is_up() || !ch.several_paths || ch.link != usual.link) continue;
-    if (s.peers[ch.peer].path.remote != usual.remote) continue;
+    if (!ch.is_up() || !ch.several_paths || ch.link != peer.path.link) continue;
+    if (s.peers[ch.peer].instance != peer.instance) continue;
     for (const tp::Path& p : tp::paths_of(s, ch))
       if (p.live) ways->add({p.local, p.remote});
   }
@@ -59,7 +59,12 @@ Ways ways_to(const CoreState& s, const PeerAddress& usual, uint32_t lane) {
     if (extra.remote != wire::IpAddress{}) remote.ip = extra.remote;
     ways.add({extra.local, remote});
   }
-  add_those_of_channels(s, usual, &ways);
+  return ways;
+}
+
+Ways ways_to(const CoreState& s, const Peer& peer, uint32_t lane) {
+  Ways ways = ways_to(s, peer.path, lane);
+  if (offers_paths(s, s.links[peer.path.link].config, lane)) add_those_of_channels(s, peer, &ways);
   return ways;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pairs of addresses by which this end reaches a peer: the usual one, which the peer was named with; those of
-// Core::add_path(), if channels may have several paths; and those on which other channels to that host live. What asks
+// Core::add_path(), if channels may have several paths; and those on which other channels to that one live. What asks
 // a peer that has not answered yet asks by each of them in turn, so that a peer is found, and a channel comes to be,
 // while some are cut.
 #pragma once
@@ -38,6 +38,8 @@ class Ways {
 
 // May channels of this lane have several paths over that link?
 bool offers_paths(const CoreState& s, const LinkConfig& link, uint32_t lane);
+// To whoever is there; those of other channels are left out.
 Ways ways_to(const CoreState& s, const PeerAddress& usual, uint32_t lane);
+Ways ways_to(const CoreState& s, const Peer& peer, uint32_t lane);
 
 }  // namespace ub::setup

@@ -172,23 +172,28 @@ TEST(Ways, of_a_request_that_loses_are_nothing_to_a_channel_with_one_path) {
 // ---- finding ---------------------------------------------------------------------------------------------------
 
 // In a daemon each application has channels of its own, and only the peer may know that there are several paths.
-TEST(Ways, are_those_too_on_which_other_channels_to_that_host_live) {
+TEST(Ways, are_those_too_on_which_other_channels_to_that_instance_live) {
   Paths i;
   const uint32_t channel = i.open();
   for (const uint16_t n : {1, 2}) on_record(*i.s, i.over(Paths::port(n), kOtherHost), i.of(channel, RecordType::kPing));
   ASSERT_EQ(i.paths(channel), 3u);
-  const PeerAddress usual = i.s->peers[i.ch(channel).peer].path;
-  EXPECT_EQ(ways_to(*i.s, usual, kSmallLane).all().size(), 1u) << "they do not live yet";
+  // Of another application, and named with another address of the same instance.
+  Peer peer = i.s->peers[i.ch(channel).peer];
+  peer.path.remote.ip.bytes[15] ^= 0x55;
+  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).all().size(), 2u) << "those that were learned do not live yet";
   tp::path_answers(*i.s, channel, 2, i.s->now, microseconds(10));
-  const Ways ways = ways_to(*i.s, usual, kSmallLane);
+  tp::suspect_path(*i.s, channel, 0, i.s->now);
+  const Ways ways = ways_to(*i.s, peer, kSmallLane);
   ASSERT_EQ(ways.all().size(), 2u);
   EXPECT_EQ(ways[1].local, Paths::port(2));
   EXPECT_EQ(ways[1].remote, kOtherHost);
-  PeerAddress other = usual;
-  ++other.remote.port;
+  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane)[0].remote, peer.path.remote) << "the usual one first";
+  EXPECT_EQ(ways_to(*i.s, peer.path, kSmallLane).all().size(), 1u) << "whoever is there";
+  Peer other = peer;
+  ++other.instance.uasid;
   EXPECT_EQ(ways_to(*i.s, other, kSmallLane).all().size(), 1u) << "of another instance there";
   i.ch(channel).state = ChannelState::kClosing;
-  EXPECT_EQ(ways_to(*i.s, usual, kSmallLane).all().size(), 1u);
+  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).all().size(), 1u);
 }
 
 TEST(Ways, has_each_once_and_as_many_as_there_is_room_for) {
