@@ -58,9 +58,8 @@ void Nic::open_statistics(const LoadedConfig& config) {
   identity.device = config.device.name;
   if (clients_ != nullptr) identity.placement = "daemon";
   std::string directory = config.log.stats_dir;
-  if (directory.empty()) {
-    directory = ports_.shm.is_open() ? ports_.shm.directory() : ipc::Rendezvous::default_directory();
-  }
+  if (directory.empty()) directory = config.port.shm_dir;  // where tools look, too, whether the wire is open or not
+  if (directory.empty()) directory = ipc::Rendezvous::default_directory();
   std::string error;  // an instance can live without its page
   statistics_ = StatsPageWriter::create(directory, identity, &error);
 }

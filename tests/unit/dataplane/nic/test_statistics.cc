@@ -90,9 +90,10 @@ class NicStatistics : public testing::Test {
     return path;
   }
 
+  std::string page_path() const { return stats_page_path(directory, list_stats_pages(directory).at(0)); }
   StatsReport read_page() {
     std::string error;
-    const auto page = StatsPageReader::open(std::filesystem::directory_iterator(directory)->path(), &error);
+    const auto page = StatsPageReader::open(page_path(), &error);
     StatsReport report;
     EXPECT_TRUE(page != nullptr && page->read(&report, &error)) << error;
     return report;
@@ -131,7 +132,7 @@ TEST_F(NicStatistics, tell_what_happened_last) {
   bind_to(eid_of(parse_ip(kNobody).value()));
   std::this_thread::sleep_for(8 * kSilence);
   std::string error;
-  const auto page = StatsPageReader::open(std::filesystem::directory_iterator(directory)->path(), &error);
+  const auto page = StatsPageReader::open(page_path(), &error);
   std::vector<StatsNote> notes;
   ASSERT_TRUE(page != nullptr && page->read_last_notes(&notes, &error)) << error;
   const auto count = [&](Stage stage) {
