@@ -210,6 +210,16 @@ TEST(Caqm, marks_and_losses_reduce_what_can_be_tracked) {
   EXPECT_EQ(other.packets(), 20u);
 }
 
+TEST(Caqm, a_grant_never_narrows_the_window) {
+  Window w({.most_packets = 40, .packet_bytes = kPacket});
+  w.grant(30'000);
+  w.sends(200, 100);  // forty of these are fewer bytes
+  w.grant(32);
+  EXPECT_EQ(w.window_bytes, 40'000u);
+  w.sends(200);
+  EXPECT_EQ(w.packets(), 40u) << "of long ones as many as before";
+}
+
 TEST(Caqm, each_mark_takes_half_a_packet) {
   Window w;
   w.mark(1);

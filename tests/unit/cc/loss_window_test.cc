@@ -184,5 +184,15 @@ TEST(LossWindow, a_loss_long_after_another_halves_the_window_again) {
   }
 }
 
+// On one of several paths, a packet in front of others that arrived may be known as lost only now.
+TEST(LossWindow, a_loss_long_after_another_may_lie_before_what_was_acknowledged) {
+  Window w;
+  w.loss(100, 140);
+  for (int i = 0; i < 50; ++i) w.ack(100'000);
+  const uint32_t before = w.packets();
+  w.loss((w.until - 5).value(), (w.until + 100).value());
+  EXPECT_EQ(w.packets(), before / 2);
+}
+
 }  // namespace
 }  // namespace ub::cc

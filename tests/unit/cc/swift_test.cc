@@ -312,6 +312,22 @@ TEST(Swift, a_timeout_leaves_one_packet) {
   EXPECT_EQ(w.window, kPacket);
 }
 
+TEST(Swift, what_left_before_a_timeout_takes_nothing) {
+  Window w;
+  w.sample(kLow);
+  w.timeout();
+  for (int n = 0; n < 6; ++n) w.ack();
+  const uint32_t grown = w.packets();
+  ASSERT_GE(grown, 3u);
+  w.now += kUsual.base_target - nanoseconds(1);
+  w.loss();
+  w.sample(w.now - Instant{seconds(1).ns} + nanoseconds(1));
+  EXPECT_EQ(w.packets(), grown);
+  w.now += nanoseconds(1);
+  w.loss();
+  EXPECT_EQ(w.packets(), grown / 2);
+}
+
 TEST(Swift, hears_what_it_needs) {
   EXPECT_TRUE(Swift::kHearsRoundTrips);
   EXPECT_TRUE(Swift::kOnlyAsked);

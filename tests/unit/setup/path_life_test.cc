@@ -248,6 +248,18 @@ TEST(PathPong, makes_the_path_live_and_tells_its_round_trip) {
   EXPECT_EQ(i.count(Counter::kTpPathLive), 1u);
 }
 
+TEST(PathPong, tells_how_long_the_answer_to_its_own_question_took) {
+  Paths i;
+  i.add_ports(1);
+  const uint32_t channel = i.open();
+  for (int n = 0; n < 3; ++n) i.next_ping(channel);
+  const OutRecord ping = i.next_ping(channel);
+  i.s->now += microseconds(33);
+  i.answer(ping);
+  EXPECT_EQ(i.path(channel, 1).round_trip.smoothed, microseconds(33));
+  EXPECT_EQ(i.path(channel, 1).news_at, i.s->now);
+}
+
 TEST(PathPong, to_a_former_question_is_dropped) {
   Paths i;
   i.add_ports(1);

@@ -94,6 +94,28 @@ TEST(Ways, drops_an_answer_from_an_address_of_no_path) {
   EXPECT_EQ(i.count(Counter::kRxDropRecordPeer), 1u);
 }
 
+// Of the usual address, the peer may have looked up another port, and which of our addresses it answers to is its
+// choice. Of any other, both addresses are those of a way.
+TEST(Ways, are_those_that_an_answer_may_come_by) {
+  const auto at = [](uint32_t host, uint16_t port) { return wire::Endpoint{wire::IpAddress::from_v4(host), port}; };
+  const Way usual{at(1, 10), at(2, 20)}, other{at(3, 30), at(4, 40)};
+  Ways ways;
+  for (const Way& way : {usual, other}) ways.add(way);
+  const auto may_come = [&](const wire::Endpoint& local, const wire::Endpoint& remote) {
+    return ways.has({1, local, remote});
+  };
+  EXPECT_TRUE(may_come(usual.local, usual.remote));
+  EXPECT_TRUE(may_come(usual.local, at(2, 21)));
+  EXPECT_TRUE(may_come(other.local, usual.remote));
+  EXPECT_TRUE(may_come(at(9, 90), usual.remote));
+  EXPECT_TRUE(may_come(other.local, other.remote));
+  EXPECT_TRUE(may_come(other.local, at(4, 41)));
+  EXPECT_FALSE(may_come(usual.local, other.remote));
+  EXPECT_FALSE(may_come(at(3, 31), other.remote));
+  EXPECT_FALSE(may_come(other.local, at(9, 40)));
+  EXPECT_FALSE(may_come(usual.local, at(9, 20)));
+}
+
 // The peer asks, and then once more by another path.
 struct AskedTwice : Paths {
   explicit AskedTwice(const Arrival& second, uint16_t its_mtu = 4096) {

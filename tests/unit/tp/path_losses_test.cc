@@ -293,6 +293,20 @@ TEST(PathLoss, comes_later_where_such_packets_have_arrived_after_all) {
   EXPECT_EQ(s.acknowledged.lost, 1u);
 }
 
+// However often that happened.
+TEST(PathLoss, comes_after_eight_times_as_long_at_the_latest) {
+  for (const Duration later : {kLead * 8 - kTick, kLead * 8}) {
+    SeveralPaths s(2);
+    s.path(1).tolerance.begin(ReorderTolerance::kMostPackets);
+    s.send_on(1);
+    s.pass(later);
+    s.send_on(0);
+    s.pass(kRoundTrip);
+    s.sack(99, {101});
+    EXPECT_EQ(s.acknowledged.lost, later == kLead * 8 ? 1u : 0u);
+  }
+}
+
 TEST(PathLoss, comes_after_a_timeout_where_no_round_trip_is_known) {
   SeveralPaths s(2);
   s.path(1).round_trip = {};
