@@ -22,8 +22,10 @@ class Terminal:
         self.set_size(columns, rows)
         self.before = termios.tcgetattr(self.slave)
         self.output = ""
+        # Tests that nohup runs ignore SIGHUP, and so would the program.
         self.popen = subprocess.Popen([str(a) for a in args], env=environment, stdin=self.slave, stdout=self.slave,
-                                      stderr=self.slave, start_new_session=True)
+                                      stderr=self.slave, start_new_session=True,
+                                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
 
     def set_size(self, columns, rows):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

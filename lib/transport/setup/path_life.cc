@@ -37,6 +37,14 @@ void ask(CoreState& s, const Channel& ch, Path& p) {
   if (p.asked != UINT8_MAX) ++p.asked;
 }
 
+// The peer has room for it now, also if it refused it before.
+void is_asked_about(CoreState& s, uint32_t channel, Path& p) {
+  p.known = true;
+  if (p.live || !p.ask_at.is_never()) return;
+  p.ask_at = s.now;
+  s.timers.arm(s.timer_of_channel(channel), s.now);
+}
+
 // Is the path between these addresses one of the channel, or can it become one? `asked`: by the peer. Both ends may
 // have so many of their own that there is no room for all: then those of the end that set the channel up come first.
 bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, const wire::Endpoint& remote, bool asked) {
@@ -47,7 +55,7 @@ bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, con
   uint8_t path = tp::find_path(s, ch, local, remote);
   if (path == tp::kNoPath) path = tp::add_path(s, channel, s.now, local, remote, asked && !ch.initiator);
   if (path == tp::kNoPath) return false;
-  if (asked) tp::path_at(s, ch, path).known = true;
+  if (asked) is_asked_about(s, channel, tp::path_at(s, ch, path));
   return true;
 }
 

@@ -506,6 +506,20 @@ TEST(PathPing, about_one_of_our_own_keeps_that) {
   EXPECT_EQ(i.count(Counter::kTpPathRefused), 1u);
 }
 
+TEST(PathPing, about_one_that_the_peer_refused_makes_us_ask_again) {
+  Asked i;
+  i.add_ports(1);
+  open_paths(*i.s, i.channel);
+  i.answer(i.pings().at(0), RecordReason::kNoResources);
+  ASSERT_TRUE(i.path(i.channel, 1).ask_at.is_never());
+  on_record(*i.s, i.over(Paths::port(1), i.from.remote), i.ping());
+  i.sent();
+  const OutRecord ping = i.next_ping(i.channel);
+  EXPECT_EQ(ping.local, Paths::port(1));
+  i.answer(ping);
+  EXPECT_TRUE(i.path(i.channel, 1).live);
+}
+
 TEST(PathPing, by_another_version_of_ip_takes_no_block) {
   Asked i;
   Arrival other = i.over(i.from.local, Asked::port_of_peer());
