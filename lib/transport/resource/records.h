@@ -320,6 +320,7 @@ struct Peer {
   Owner owner;       // the application whose requests go there; 0: it has this Core to itself
   uint32_t visitor;  // the peer's application whose requests come from there; 0: it has the peer's Core to itself
   PeerAddress path;
+  bool named;  // an application named the path; else a request came by it, which may be another than the usual one
   Lane lanes[kLanes];  // by LaneKind
   uint32_t next_in_bucket;
   uint32_t users;     // targets and channels

@@ -161,7 +161,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   sender.local_eid = r.wanted_eid;
   sender.instance = {r.sender_eid, r.sender_uasid};
   sender.path = {from.link, from.local, from.remote};
-  uint32_t peer_index = find_or_add_peer(s, sender, r.application);
+  uint32_t peer_index = find_or_add_asking_peer(s, sender, r.application);
   if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   Peer& peer = s.peers[peer_index];
 

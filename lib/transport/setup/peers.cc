@@ -28,16 +28,25 @@ void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
   peer.compact_rol = compact && keeps_order_compactly(s, link) && !peer.refuses_compact_rol;
 }
 
-}  // namespace
+// A path that an application named is better than one that a request came by, over the same wire: datagrams take it, and
+// say by its address who sent them. Else the newest one counts, while no channel uses the former.
+bool is_better(const Peer& peer, const PeerAddress& path, bool named) {
+  if (peer.path.link == 0) return true;
+  if (peer.named != named && peer.path.link == path.link) return named;
+  return !has_channels(peer);
+}
 
-uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor) {
+uint32_t find_or_add(CoreState& s, const TargetConfig& target, uint32_t visitor, bool named) {
   Eid local = target.local_eid == Eid{} ? s.config.self.eid : target.local_eid;
   uint32_t bucket = bucket_of(local, target.instance.eid);
   for (uint32_t i = s.peer_buckets[bucket]; i != 0; i = s.peers[i].next_in_bucket) {
     Peer& peer = s.peers[i];
     if (peer.local_eid != local || peer.instance != target.instance) continue;
     if (peer.owner != target.owner || peer.visitor != visitor) continue;
-    if (peer.path.link == 0 || !has_channels(peer)) set_path(s, peer, target.path);
+    if (is_better(peer, target.path, named)) {
+      set_path(s, peer, target.path);
+      peer.named = named;
+    }
     return i;
   }
   uint32_t index = s.peers.alloc();
@@ -49,10 +58,19 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
   peer.owner = target.owner;
   peer.visitor = visitor;
   set_path(s, peer, target.path);
+  peer.named = named;
   peer.in_use = true;
   peer.next_in_bucket = s.peer_buckets[bucket];
   s.peer_buckets[bucket] = index;
   return index;
+}
+
+}  // namespace
+
+uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target) { return find_or_add(s, target, 0, true); }
+
+uint32_t find_or_add_asking_peer(CoreState& s, const TargetConfig& sender, uint32_t visitor) {
+  return find_or_add(s, sender, visitor, false);
 }
 
 void leave_compact(CoreState& s, uint32_t peer, uint32_t lane) {

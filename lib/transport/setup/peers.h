@@ -7,8 +7,10 @@
 
 namespace ub::setup {
 
-// The peer that a target belongs to; it is added if it is not known. `visitor`: Peer::visitor. 0: the table is full.
-uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor = 0);
+// The peer that a target belongs to; it is added if it is not known. 0: the table is full.
+uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target);
+// The same of whoever asks for a channel, by the path on which the request came. `visitor`: Peer::visitor.
+uint32_t find_or_add_asking_peer(CoreState& s, const TargetConfig& sender, uint32_t visitor);
 // Frees the peer if no target and no channel uses it.
 void drop_unused_peer(CoreState& s, uint32_t peer);
 // There is no channel of this lane of CTP to be had: from now on RTP carries all to this peer. If the lane is the

@@ -16,7 +16,8 @@ struct Known : Instance {
     t.path = {1, from.local, from.remote};
     return t;
   }
-  uint32_t find(const TargetConfig& t, uint32_t visitor = 0) { return find_or_add_peer(*s, t, visitor); }
+  uint32_t find(const TargetConfig& t) { return find_or_add_peer(*s, t); }
+  uint32_t asks(const TargetConfig& t, uint32_t visitor = 0) { return find_or_add_asking_peer(*s, t, visitor); }
   // As the Core says it.
   void link_down(uint32_t link) {
     s->links[link].up = false;
@@ -42,7 +43,7 @@ TEST(Peers, are_the_same_if_both_ends_and_both_applications_are) {
   t = k.target();
   t.owner = 5;
   EXPECT_TRUE(all.insert(k.find(t)).second);
-  EXPECT_TRUE(all.insert(k.find(k.target(), 5)).second);
+  EXPECT_TRUE(all.insert(k.asks(k.target(), 5)).second);
   EXPECT_EQ(k.s->peers.in_use(), 6u);
 }
 
@@ -53,7 +54,7 @@ TEST(Peers, a_new_record_begins_empty) {
   k.s->peers.free(1);
   TargetConfig t = k.target();
   t.owner = 5;
-  const Peer& peer = k.s->peers[k.find(t, 6)];
+  const Peer& peer = k.s->peers[k.asks(t, 6)];
   EXPECT_EQ(peer.users, 0u);
   EXPECT_EQ(peer.lanes[0], Lane{});
   EXPECT_EQ(peer.lanes[1], Lane{});
@@ -111,6 +112,40 @@ TEST(Peers, the_path_of_a_peer_without_channels_is_the_newest_one) {
     t.path.remote.port = 5555;
     k.find(t);
   }
+}
+
+// Datagrams take it, and say by its address who sent them: of several paths that has to be the one of the EIDs.
+TEST(Peers, the_path_that_an_application_names_is_better_than_one_that_a_request_came_by) {
+  for (const bool has_channel : {false, true}) {
+    Known k;
+    TargetConfig other = k.target();
+    other.path.remote.ip.bytes[15] ^= 1;
+    const uint32_t peer = k.asks(other);
+    const auto remote = [&] { return k.s->peers[peer].path.remote; };
+    if (has_channel) k.s->peers[peer].lanes[0].channels[0] = 7;
+    EXPECT_EQ(remote(), other.path.remote) << "none is known that is better";
+    ASSERT_EQ(k.find(k.target()), peer);
+    EXPECT_EQ(remote(), k.target().path.remote);
+    EXPECT_EQ(k.asks(other), peer);
+    EXPECT_EQ(remote(), k.target().path.remote);
+    k.s->peers[peer].path.link = 0;
+    k.asks(other);
+    EXPECT_EQ(remote(), other.path.remote) << "its wire is gone";
+    k.s->peers[peer].lanes[0] = {};
+  }
+}
+
+TEST(Peers, a_request_over_another_wire_counts_while_no_channel_uses_the_former) {
+  Known k;
+  const uint32_t peer = k.find(k.target());
+  TargetConfig other = k.target();
+  ++other.path.link;
+  k.s->peers[peer].lanes[0].channels[0] = 7;
+  k.asks(other);
+  EXPECT_EQ(k.s->peers[peer].path.link, k.target().path.link);
+  k.s->peers[peer].lanes[0] = {};
+  k.asks(other);
+  EXPECT_EQ(k.s->peers[peer].path.link, other.path.link);
 }
 
 // Those of one EID share a bucket.
