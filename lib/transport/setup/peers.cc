@@ -28,8 +28,8 @@ void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
   peer.compact_rol = compact && keeps_order_compactly(s, link) && !peer.refuses_compact_rol;
 }
 
-// A path that an application named is better than one that a request came by, over the same wire: datagrams take it, and
-// say by its address who sent them. Else the newest one counts, while no channel uses the former.
+// A path that an application named is better than one that a request came by, over the same wire: datagrams take it,
+// and say by its address who sent them. Else the newest one counts, while no channel uses the former.
 bool is_better(const Peer& peer, const PeerAddress& path, bool named) {
   if (peer.path.link == 0) return true;
   if (peer.named != named && peer.path.link == path.link) return named;
