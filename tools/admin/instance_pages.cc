@@ -12,6 +12,13 @@
 #include "tools/common/stats_directory.h"
 
 namespace ub::tools {
+namespace {
+
+bool is_there(const std::string& directory, const std::string& name) {
+  return access(stats_page_path(directory, name).c_str(), F_OK) == 0;
+}
+
+}  // namespace
 
 std::optional<std::string> directory_of(const InstanceSelection& selection) {
   if (!selection.directory.empty()) return selection.directory;
@@ -54,7 +61,7 @@ std::vector<Instance> load_instances(const std::string& directory, size_t* unrea
     std::string error;
     if (auto instance = load_instance(directory, name, &error)) {
       instances.push_back(std::move(*instance));
-    } else if (access(stats_page_path(directory, name).c_str(), F_OK) == 0) {
+    } else if (is_there(directory, name)) {
       ++*unreadable;
     }
   }
@@ -69,7 +76,7 @@ bool matches(const Instance& i, const std::string& wanted) {
 std::optional<Instance> load_or_complain(const std::string& directory, const std::string& name) {
   std::string error;
   auto instance = load_instance(directory, name, &error);
-  if (!instance) fmt::print(stderr, "urma_admin: {}\n", error);
+  if (!instance && is_there(directory, name)) fmt::print(stderr, "urma_admin: {}\n", error);
   return instance;
 }
 

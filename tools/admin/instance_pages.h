@@ -39,7 +39,7 @@ std::optional<Instance> load_instance(const std::string& directory, const std::s
 // none of them.
 std::vector<Instance> load_instances(const std::string& directory, size_t* unreadable);
 
-// Nothing, with a message on stderr.
+// Nothing, with a message on stderr unless the page is gone meanwhile.
 std::optional<Instance> load_or_complain(const std::string& directory, const std::string& name);
 // The one that is meant, or nothing with a message on stderr.
 std::optional<Instance> choose_instance(const InstanceSelection&);
