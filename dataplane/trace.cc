@@ -39,6 +39,7 @@ bool Trace::note(uint64_t real_ns, const Note& note) {
 }
 
 std::string Trace::status() const {
+  if (most_ == 0) return "ok there is no trace";
   return "ok " + std::to_string(events_.size()) + " of " + std::to_string(most_) + " notes, " + state();
 }
 

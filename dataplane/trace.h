@@ -31,7 +31,7 @@ class Trace {
   // `real_ns`: of CLOCK_MONOTONIC. False: that was the last one.
   bool note(uint64_t real_ns, const Note& note);
 
-  // "ok 12 of 1000 notes, running" or "…, complete".
+  // "ok 12 of 1000 notes, running", "... complete", or "ok there is no trace".
   std::string status() const;
   // A page of at most `most_bytes`: "ok NEXT TOTAL running|complete", and a line for each note from number `from` on:
   // its time in ns of CLOCK_MONOTONIC, and its sentence. NEXT is the `from` of the page behind it, and TOTAL on the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last rare notes of a Core (UB_RARE and UB_SERIES in stages.def): what a person wants to know when something has
-// died. They are kept all the time, whether somebody looks or not, in memory of a fixed size that belongs to whoever
-// made the Core. A NIC keeps them in its statistics page, where they outlive the process.
+// The last rare notes of a Core (UB_RARE, UB_COUNTED and UB_SERIES in stages.def): what a person wants to know when
+// something has died. They are kept all the time, whether somebody looks or not, in memory of a fixed size that belongs
+// to whoever made the Core. A NIC keeps them in its statistics page, where they outlive the process.
 //
 // Thread: the owner of the Core writes; anybody reads, also while that goes on. Memory of zeros has none.
 #pragma once
@@ -25,6 +25,7 @@ static_assert(sizeof(LastNote) == 40 && std::is_trivially_copyable_v<LastNote>);
 
 struct LastNotes {
   static constexpr uint32_t kRoom = 256;
+  static constexpr uint32_t kSoon = 8;  // so many others may come between
 
   uint64_t count;      // of those that were ever kept
   uint64_t behind_ns;  // the real clock minus that of the Core, which stands still while nobody drives it
@@ -33,11 +34,13 @@ struct LastNotes {
   // What is said again and again takes one place, so that a flood does not push all others out.
   void add(Instant at, const Note& note) {
     const uint64_t now = at.ns + behind_ns;
-    LastNote& last = ring[(count - 1) % kRoom];
-    if (count != 0 && goes_on(last.note, note)) {
-      last.last_ns = now;
-      last.note = note;
-      ++last.times;
+    const uint64_t back = kept_of(note.stage) == Kept::kEach ? 1 : kSoon;
+    for (uint64_t i = 1; i <= back && i <= count; ++i) {
+      LastNote& before = ring[(count - i) % kRoom];
+      if (!goes_on(before.note, note)) continue;
+      before.last_ns = now;
+      before.note = note;
+      ++before.times;
       return;
     }
     ring[count % kRoom] = {now, now, note, 1};
@@ -45,7 +48,7 @@ struct LastNotes {
   }
 
   static bool goes_on(const Note& last, const Note& next) {
-    if (kept_of(next.stage) == Kept::kEach) return last == next;
+    if (kept_of(next.stage) != Kept::kNewest) return last == next;
     return last.stage == next.stage && last.object == next.object;
   }
 

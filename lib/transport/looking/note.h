@@ -34,12 +34,14 @@ inline constexpr uint32_t kStageCount = sizeof kStageSentences / sizeof kStageSe
 // Whether the last notes of a stage are kept all the time (last_notes.h).
 enum class Kept : uint8_t {
   kNo,
-  kEach,    // those that are equal take one place
-  kNewest,  // those of one object take one place
+  kEach,     // those that are equal and follow each other at once take one place
+  kCounted,  // those that are equal and follow each other soon do
+  kNewest,   // those of one object that follow each other soon do
 };
 inline constexpr Kept kStageKept[] = {
 #define UB_STAGE(id, sentence) Kept::kNo,
 #define UB_RARE(id, sentence) Kept::kEach,
+#define UB_COUNTED(id, sentence) Kept::kCounted,
 #define UB_SERIES(id, sentence) Kept::kNewest,
 #include "lib/transport/looking/stages.def"
 #undef UB_STAGE

@@ -21,6 +21,16 @@ uint32_t Note::* member_of(std::string_view field) {
   return field == "object" ? &Note::object : field == "a" ? &Note::a : field == "b" ? &Note::b : &Note::c;
 }
 
+// Other words that stand in front of a number.
+constexpr std::string_view kNoNouns[] = {"and", "are", "for", "from", "send", "take", "the", "with"};
+
+bool is_noun(std::string_view word) {
+  const bool letters = std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  return letters && word.size() > 2 && std::find(std::begin(kNoNouns), std::end(kNoNouns), word) == std::end(kNoNouns);
+}
+
 // "channel {object} sends packet {a}": each number that stands as such has the word in front of it as its noun. Of
 // "packets {a} to {b}" the first one does.
 NamedNumbers numbers_of(std::string_view sentence) {
@@ -32,8 +42,7 @@ NamedNumbers numbers_of(std::string_view sentence) {
     const size_t space = before.rfind(' ');
     std::string_view noun = before.substr(space == std::string_view::npos ? 0 : space + 1);
     if (noun.ends_with('s')) noun.remove_suffix(1);
-    const bool is_noun = noun.size() > 2 && noun != "and" && noun != "with";
-    if (is_noun) numbers.push_back({noun, member_of(field)});
+    if (is_noun(noun)) numbers.push_back({noun, member_of(field)});
   }
   return numbers;
 }

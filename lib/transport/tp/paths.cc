@@ -250,6 +250,7 @@ void path_answers(State& s, uint32_t channel, uint8_t path, Instant now, Duratio
   Path& p = path_at(s, ch, path);
   if (p.live) return;
   s.count(Counter::kTpPathLive);
+  s.note(Stage::kPathLives, channel, path);
   p.live = true;
   p.asked = 0;
   p.gap_ns = 0;
@@ -272,6 +273,7 @@ void suspect_path(State& s, uint32_t channel, uint8_t path, Instant now) {
   }
   ++p.deaths;
   s.count(Counter::kTpPathDead);
+  s.note(Stage::kPathDies, channel, path);
   p.ask_at = now;
   cc::timed_out(p.flow, terms_of(s, ch, p), now, next_on(p));
   s.timers.arm(s.timer_of_channel(channel), now);

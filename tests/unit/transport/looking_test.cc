@@ -139,7 +139,25 @@ TEST(LastNotes, AFloodTakesOnePlace) {
   notes.add(Instant{5002}, {Stage::kPacketsLost, 4, 1, 1});
   notes.add(Instant{5003}, {Stage::kChannelState, 4, 2});
   notes.add(Instant{5004}, {Stage::kChannelState, 4, 3});
-  EXPECT_EQ(all_of(notes).size(), 8u) << "other reasons, channels and states are others";
+  EXPECT_EQ(all_of(notes).size(), 7u) << "other reasons, channels and states are others";
+}
+
+TEST(LastNotes, OfSeveralFloodsAtATimeEachTakesOnePlace) {
+  LastNotes notes{};
+  notes.add(Instant{1}, {Stage::kChannelState, 7, 5});
+  for (uint32_t i = 0; i < 1000; ++i) {
+    notes.add(Instant{2 + i}, {Stage::kPacketsLost, 3, 1, i});
+    notes.add(Instant{2 + i}, {Stage::kPacketDropped, 0, 9});
+    notes.add(Instant{2 + i}, {Stage::kRecordPut, 2, 7});
+    notes.add(Instant{2 + i}, {Stage::kRecordArrived, 2, 8});
+  }
+  EXPECT_EQ(all_of(notes).size(), 5u);
+  EXPECT_EQ(all_of(notes)[2].times, 1000u);
+  for (uint32_t state : {3u, 5u, 3u, 5u}) notes.add(Instant{5000}, {Stage::kChannelState, 7, state});
+  EXPECT_EQ(all_of(notes).size(), 9u) << "states stay in their order";
+  for (uint32_t i = 0; i < LastNotes::kSoon; ++i) notes.add(Instant{6000}, {Stage::kChannelState, i, 1});
+  notes.add(Instant{7000}, {Stage::kPacketDropped, 0, 9});
+  EXPECT_EQ(all_of(notes).back().times, 1u) << "the former ones are long ago";
 }
 
 TEST(LastNotes, AreKeptWhetherSomebodyLooksOrNot) {

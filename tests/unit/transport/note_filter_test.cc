@@ -75,7 +75,8 @@ TEST(NoteFilter, NounsAreThoseOfTheSentences) {
   for (const char* noun :
        {"JFC", "JFR", "channel", "connection", "link", "message", "packet", "pair", "queue", "request", "transaction"})
     EXPECT_TRUE(std::find(nouns.begin(), nouns.end(), noun) != nouns.end()) << noun;
-  for (const std::string& noun : nouns) EXPECT_GT(noun.size(), 2u) << noun;
+  for (const char* other : {"from", "send", "take", "answered;", "answered", "and"})
+    EXPECT_TRUE(std::find(nouns.begin(), nouns.end(), other) == nouns.end()) << other;
 }
 
 }  // namespace

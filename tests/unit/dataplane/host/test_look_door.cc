@@ -198,7 +198,7 @@ TEST_F(TraceTest, ARequestThatIsWrongLeavesWhatThereIs) {
   EXPECT_EQ(trace.status(), "ok 1 of 1 notes, complete");
   EXPECT_FALSE(trace.note(2, {Stage::kJfcFull, 1}));
   trace.clear();
-  EXPECT_EQ(trace.status(), "ok 0 of 0 notes, complete");
+  EXPECT_EQ(trace.status(), "ok there is no trace");
   ASSERT_TRUE(begin(Trace::kMostNotes)) << why;
 }
 
