@@ -44,13 +44,10 @@ bool add_mapped(const std::string& text, const UdpPort& udp, std::vector<ExtraPa
 
 // Those of a channel: of one peer, and from one of our addresses.
 bool check_count(const TransportConfig& config, const std::vector<ExtraPath>& paths, std::string* error) {
-  const auto has_same_peer = [](const ExtraPath& p) {
-    return [&p](const ExtraPath& other) { return other.peer == p.peer; };
-  };
   uint64_t mapped = 0;
   for (const ExtraPath& p : paths) {
-    if (p.peer == wire::IpAddress{}) continue;
-    const auto of_peer = std::count_if(paths.begin(), paths.end(), has_same_peer(p));
+    if (p.peer == wire::IpAddress{}) continue;  // a source port
+    const auto of_peer = std::ranges::count(paths, p.peer, &ExtraPath::peer);
     mapped = std::max(mapped, static_cast<uint64_t>(of_peer));
   }
   if (config.paths + mapped > config.most_paths) {

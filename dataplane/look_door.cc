@@ -21,6 +21,7 @@ std::string LookDoor::path_beside(const std::string& page) { return page.substr(
 bool LookDoor::open(const std::string& path, std::string* error) {
   ::unlink(path.c_str());
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  spare_fd_.open();
   listener_ = ipc::listen_unix(path, error);
   if (!listener_) return false;
   path_ = path;
@@ -67,6 +68,7 @@ void LookDoor::admit() {
         may ? "too many tools ask at the same time" : "only the user of this process and root may look at it";
     ipc::send_message(visitor.get(), std::as_bytes(std::span(why)), {});
   }
+  spare_fd_.turn_away(listener_.get());
 }
 
 bool LookDoor::serve_one(int visitor, const std::function<std::string(std::string_view)>& answer) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/ipc/fd.h"
+#include "lib/ipc/spare_fd.h"
 
 namespace ub {
 
@@ -48,6 +49,7 @@ class LookDoor {
 
   std::string path_;
   ipc::Fd epoll_, listener_;
+  ipc::SpareFd spare_fd_;
   std::vector<ipc::Fd> visitors_;
 };
 

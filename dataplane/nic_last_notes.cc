@@ -54,6 +54,18 @@ Line line_of(const LastNote& n, uint64_t now) {
   return line;
 }
 
+// And not a former channel of that number.
+bool was_given_up(const LastNotes& notes, uint32_t channel) {
+  bool given_up = false;
+  notes.each([&](const LastNote& n) {
+    if (n.note.object != channel) return;
+    if (n.note.stage == Stage::kChannelGivenUp) given_up = true;
+    if (n.note.stage == Stage::kChannelState && n.note.a != static_cast<uint32_t>(tp::ChannelState::kDead))
+      given_up = false;
+  });
+  return given_up;
+}
+
 // ---- a check has failed -----------------------------------------------------------------------------------------
 
 std::atomic<const LastNotes*> newest_nic{nullptr};
@@ -89,18 +101,13 @@ void Nic::forget_last_notes() {
 void Nic::tell_why_it_died(uint32_t tpn) {
   const bool told_just_now = told_of_death_at_.ns != 0 && worker_->now() < told_of_death_at_ + kBetweenDeaths;
   if (!notice_ || told_just_now) return;
-  const uint32_t channel = tpn & ((1u << tp::kTpnIndexBits) - 1);
-  const Newest<kToldOfADeath> newest(*worker_->core().state().last_notes);
-  bool given_up = false;
-  newest.each([&](const LastNote& n) {
-    given_up |= n.note.stage == Stage::kChannelGivenUp && n.note.object == channel;
-  });
-  if (!given_up) return;
+  const LastNotes& notes = *worker_->core().state().last_notes;
+  if (!was_given_up(notes, tpn & ((1u << tp::kTpnIndexBits) - 1))) return;
   told_of_death_at_ = worker_->now();
   notice_(
       "a peer was given up because it was silent for too long; what happened last (urma_admin show events has more):");
   const uint64_t now = TscClock::monotonic_ns();
-  newest.each([&](const LastNote& n) { notice_(line_of(n, now).text); });
+  Newest<kToldOfADeath>(notes).each([&](const LastNote& n) { notice_(line_of(n, now).text); });
 }
 
 }  // namespace ub

@@ -3,31 +3,17 @@
 // What tools ask a NIC for while it runs (look_door.h), on its own thread:
 //
 //   trace add N [FILTER]   trace show [FROM]   trace status   trace stop   trace clear
-#include <algorithm>
-#include <charconv>
 #include <new>
 #include <string_view>
 
 #include "dataplane/nic.h"
+#include "dataplane/words.h"
 
 namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
     "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear";
-
-// Takes the first word off the text.
-std::string_view take_word(std::string_view* text) {
-  const size_t end = std::min(text->find(' '), text->size());
-  const std::string_view word = text->substr(0, end);
-  text->remove_prefix(std::min(end + 1, text->size()));
-  return word;
-}
-
-bool read_number(std::string_view word, uint64_t* number) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
-  return error == std::errc{} && end == word.data() + word.size();
-}
 
 }  // namespace
 
@@ -56,7 +42,7 @@ void Nic::serve_look_door() {
 }
 
 std::string Nic::answer_look(std::string_view request) {
-  const std::string_view what = take_word(&request), verb = take_word(&request);
+  const std::string_view what = take_part(&request, ' '), verb = take_part(&request, ' ');
   if (what != "trace") return std::string(kKnown);
   if (verb == "show") {
     uint64_t from = 0;
@@ -66,7 +52,7 @@ std::string Nic::answer_look(std::string_view request) {
   if (verb == "add") {
     uint64_t most = 0;
     std::string why;
-    if (!read_number(take_word(&request), &most)) return std::string(kKnown);
+    if (!read_number(take_part(&request, ' '), &most)) return std::string(kKnown);
     if (!trace_.begin(most, request, &why)) return why;
   } else if (verb == "stop") {
     trace_.end();

@@ -47,6 +47,7 @@
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
 #include "lib/ipc/share.h"
+#include "lib/ipc/spare_fd.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -364,7 +365,7 @@ class ShmPort {
   // Control side.
   mutable std::mutex control_mutex_;
   ipc::Fd epoll_;
-  ipc::Fd spare_fd_;  // given up for a moment to refuse a connection when descriptors run out
+  ipc::SpareFd spare_fd_;
   std::vector<Slot> slots_;
   std::vector<Embryo> embryos_;
   uint32_t next_embryo_ = 1;

@@ -69,7 +69,7 @@ bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uin
   if (!rendezvous_.open(options.directory, error) || !doorbell_.create(error)) return false;
   have_membarrier_ = ipc::register_for_heavy_barrier();
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
-  spare_fd_ = ipc::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  spare_fd_.open();
   if (!epoll_) {
     *error = std::string("shared-memory port: cannot create an epoll descriptor: ") + std::strerror(errno);
     close();
@@ -104,7 +104,7 @@ void ShmPort::close() {
   slots_.clear();
   pending_.store(false, std::memory_order_release);
   epoll_.reset();
-  spare_fd_.reset();
+  spare_fd_.close();
   doorbell_.close();
 }
 
@@ -275,11 +275,7 @@ void ShmPort::accept_all(size_t listener) {
   for (int i = 0; i < 16; ++i) {
     ipc::Fd socket = ipc::accept_unix(rendezvous_.listener(listener));
     if (!socket) {
-      if (errno == EMFILE || errno == ENFILE) {
-        // Else the connection waits for ever and the descriptor is readable for ever.
-        spare_fd_.reset();
-        ipc::accept_unix(rendezvous_.listener(listener));
-        spare_fd_ = ipc::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (spare_fd_.turn_away(rendezvous_.listener(listener))) {
         refusal_ = "a process of this host was turned away: no file descriptor left; raise the limit (ulimit -n)";
       }
       return;

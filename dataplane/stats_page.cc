@@ -17,6 +17,7 @@
 
 #include "dataplane/look_door.h"
 #include "dataplane/tsc_clock.h"
+#include "lib/base/fnv.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {
@@ -92,15 +93,10 @@ uint64_t wall_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// FNV-1a of the names, each with its end.
+// Of the names, each with its end.
 uint64_t hash_of_stages() {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char* name : kStageNames) {
-    for (const char* c = name;; ++c) {
-      hash = (hash ^ static_cast<uint8_t>(*c)) * 0x100000001b3;
-      if (*c == 0) break;
-    }
-  }
+  uint64_t hash = kFnvBasis;
+  for (const char* name : kStageNames) hash = fnv1a(std::string_view(name, std::strlen(name) + 1), hash);
   return hash;
 }
 

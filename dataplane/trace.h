@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/transport/looking/note_filter.h"
+#include "dataplane/note_filter.h"
 
 namespace ub {
 

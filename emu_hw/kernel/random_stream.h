@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lib/base/fnv.h"
 #include "lib/base/prng.h"
 
 namespace ub::emu {
@@ -27,11 +28,9 @@ class RandomStream {
   double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 
  private:
-  // FNV-1a. A byte behind each text keeps "a", "bc" and "ab", "c" apart.
+  // A byte behind each text keeps "a", "bc" and "ab", "c" apart.
   static constexpr uint64_t hash(std::string_view text, uint64_t from) {
-    uint64_t value = from ^ 0xcbf29ce484222325;
-    for (char c : text) value = (value ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    return (value ^ 0xff) * 0x100000001b3;
+    return fnv1a(std::string_view("\xff"), fnv1a(text, from ^ kFnvBasis));
   }
 
   Prng prng_;

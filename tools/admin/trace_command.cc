@@ -107,6 +107,11 @@ bool show_notes(Visit& visit, bool json) {
 int trace_instance(const InstanceSelection& selection, const TraceWish& wish, bool json) {
   const auto instance = choose_instance(selection);
   if (!instance) return 1;
+  if (!instance->alive) {
+    fmt::print(stderr, "urma_admin: {} cannot be asked: it has ended; `show events` tells what happened last\n",
+               instance->name);
+    return 1;
+  }
   Visit visit;
   if (!visit.open(LookDoor::path_beside(instance->page), instance->name)) return 1;
   if (wish.verb == "show") return show_notes(visit, json) ? 0 : 1;

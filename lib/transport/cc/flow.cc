@@ -69,7 +69,16 @@ void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next) {
 }
 
 void take_over(Flow& f, const Flow& before) {
-  if (f.algorithm == Algorithm::kLdcp && before.algorithm == Algorithm::kLdcp) f.ldcp.take_over(before.ldcp);
+  if (f.algorithm != before.algorithm) return;
+  switch (f.algorithm) {
+    case Algorithm::kNone:
+      return;
+#define UB_CC_CASE(Type, name) \
+  case Algorithm::k##Type:     \
+    return f.name.take_over(before.name);
+      UB_CC_MEMBERS(UB_CC_CASE)
+#undef UB_CC_CASE
+  }
 }
 
 void end(Flow& f, SendTimes& times) {

@@ -63,7 +63,8 @@ constexpr uint32_t new_marks(const Flow& f, const Feedback& feedback) {
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
 /// The same for an owner that measures round trips itself: round_trip() tells them.
 void begin(Flow& f, Algorithm algorithm, const Path& path, Psn next);
-/// The flow, which begins, takes the place of another one between the same two: what the peer counts goes on.
+/// The flow, which begins, takes the place of another one between the same two: what the peer counts in all goes on. If
+/// their algorithms differ, nothing does.
 void take_over(Flow& f, const Flow& before);
 void end(Flow& f, SendTimes& times);
 

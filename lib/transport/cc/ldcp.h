@@ -31,7 +31,7 @@ struct Ldcp : Member {
   uint32_t halved : 1 = false;      ///< the round trip began with a loss, a timeout or the end of slow start
 
   void begin(Verdict& v, const Path& path, Psn next);
-  void take_over(const Ldcp& before);  ///< the totals of the peer go on
+  void take_over(const Ldcp& before);
   void acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets, Psn until);
   void fed_back(Verdict&, const Path&, Instant, const Feedback& f);
   void lost(Verdict& v, const Path& path, Instant, const Loss& loss);

@@ -22,6 +22,10 @@ struct Member {
 
   /// A flow begins. `next`: its first PSN.
   void begin(Verdict&, const Path&, Psn /*next*/) {}
+  /// Behind begin(): the flow takes the place of `before`, another one between the same two. What the peer counts in
+  /// all goes on; PSNs are others.
+  template <class Type>
+  void take_over(const Type& /*before*/) {}
   /// A packet of so many bytes left, for the first time or again. It may also be an answer to a READ.
   void sent(Verdict&, const Path&, Instant /*now*/, uint32_t /*bytes*/) {}
   /// So many packets, at least one, are no longer in flight.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/base/fnv.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/datagram_queue.h"
@@ -12,9 +13,7 @@ namespace ub::setup {
 namespace {
 
 uint32_t bucket_of(const Eid& local, const Eid& remote) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (uint8_t b : local.bytes) h = (h ^ b) * 0x100000001b3;
-  for (uint8_t b : remote.bytes) h = (h ^ b) * 0x100000001b3;
+  const uint64_t h = fnv1a(remote.bytes, fnv1a(local.bytes));
   // The last bytes hardly change the upper half of `h`, but they do change the lower one.
   return static_cast<uint32_t>(h ^ h >> 32) % kPeerBuckets;
 }

@@ -167,6 +167,22 @@ TEST(Flow, a_new_one_begins_without_the_limits_of_the_one_before) {
   EXPECT_TRUE(f.timer_at.is_never());
 }
 
+TEST(Flow, takes_over_what_the_peer_counts_from_one_of_the_same_algorithm_alone) {
+  constexpr Feedback kReport{.received_words = 3'000'000'000, .marked_words = 70};
+  for (const Algorithm before : {Algorithm::kLdcp, Algorithm::kCaqm, Algorithm::kNone}) {
+    TestFlow old(before), f(Algorithm::kLdcp);
+    fed_back(old, old.path, {}, {.received_words = kReport.received_words / 2});
+    fed_back(old, old.path, {}, kReport);
+    take_over(f, old);
+    const bool same = before == Algorithm::kLdcp;
+    EXPECT_EQ(f.ldcp.received_words, same ? kReport.received_words : 0);
+    EXPECT_EQ(f.ldcp.received_before, same ? kReport.received_words : 0);
+    EXPECT_EQ(f.ldcp.marked_words, same ? kReport.marked_words : 0);
+    EXPECT_EQ(f.ldcp.marked_before, same ? kReport.marked_words : 0);
+    EXPECT_EQ(f.window_packets, TestFlow(Algorithm::kLdcp).window_packets) << "its window is its own";
+  }
+}
+
 // ---- when to look again ----------------------------------------------------------------------------------------
 
 TEST(Verdict, a_packet_may_leave_when_its_time_has_come) {

@@ -160,6 +160,17 @@ TEST(LastNotes, OfSeveralFloodsAtATimeEachTakesOnePlace) {
   EXPECT_EQ(all_of(notes).back().times, 1u) << "the former ones are long ago";
 }
 
+// A channel that dies with a thousand requests is one event, and must not push out why it died.
+TEST(LastNotes, WhatEachPacketMessageOrRequestMaySayTakesNoPlaceOfItsOwn) {
+  for (uint32_t i = 0; i < kStageCount; ++i) {
+    const std::string_view sentence = kStageSentences[i];
+    const bool says_one_of_many = sentence.find("packet {") != sentence.npos || sentence.find("message {") != sentence.npos ||
+                         sentence.find("request {") != sentence.npos;
+    const bool takes_one_place = kStageKept[i] == Kept::kNo || kStageKept[i] == Kept::kNewest;
+    EXPECT_TRUE(takes_one_place || !says_one_of_many) << kStageNames[i];
+  }
+}
+
 TEST(LastNotes, AreKeptWhetherSomebodyLooksOrNot) {
   CoreCommon s;
   LastNotes notes{};

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -121,6 +123,28 @@ TEST_F(LookDoorTest, WhoDoesNotReadLosesTheConnection) {
     door.serve([&](std::string_view) { return page; });
   }
   EXPECT_NE(ipc::send_message(deaf.get(), std::as_bytes(std::span(request)), {}), ipc::SocketStatus::kOk);
+}
+
+// Else the connection would wait for ever, and the thread of the NIC would never sleep again.
+TEST_F(LookDoorTest, WithoutDescriptorsTurnsAwayWhoComes) {
+  const ipc::Fd visitor = visit();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  ASSERT_GE(next, 0);
+  close(next);
+  const rlimit none_left{static_cast<rlim_t>(next), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  serve();
+  const bool still_wants = wants();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(still_wants);
+  EXPECT_EQ(answer(visitor), "") << "it hung up";
+  const ipc::Fd later = visit();
+  serve();
+  ask(later, "again");
+  serve();
+  EXPECT_EQ(answer(later), "ok again");
 }
 
 TEST_F(LookDoorTest, TakesThePlaceOfOneThatIsGoneAndLeavesNothing) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/looking/note_filter.h"
+#include "dataplane/note_filter.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <iterator>
 #include <set>
+
+#include "dataplane/words.h"
 
 namespace ub {
 namespace {
@@ -58,30 +60,29 @@ const std::array<NamedNumbers, kStageCount>& numbers_of_stages() {
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
-// Calls fn(part) for each part; false at once if fn says so.
+// Calls fn(part) for each part that is not empty; false at once if fn says so.
 template <class Fn>
 bool each_part(std::string_view text, char separator, Fn fn) {
   while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end != 0 && !fn(text.substr(0, end))) return false;
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view part = take_part(&text, separator);
+    if (!part.empty() && !fn(part)) return false;
   }
   return true;
 }
 
-bool read_number(std::string_view text, uint32_t* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-// '*' stands for any text.
+// '*' stands for any text. Of several each takes as little as it can, which finds a match if there is one.
 bool matches(std::string_view glob, std::string_view name) {
-  const size_t star = glob.find('*');
-  if (star == std::string_view::npos) return glob == name;
-  if (!name.starts_with(glob.substr(0, star))) return false;
-  for (size_t at = star; at <= name.size(); ++at)
-    if (matches(glob.substr(star + 1), name.substr(at))) return true;
-  return false;
+  if (glob.find('*') == std::string_view::npos) return glob == name;
+  const std::string_view first = take_part(&glob, '*');
+  if (!name.starts_with(first)) return false;
+  name.remove_prefix(first.size());
+  for (size_t stars = static_cast<size_t>(std::count(glob.begin(), glob.end(), '*')); stars != 0; --stars) {
+    const std::string_view part = take_part(&glob, '*');
+    const size_t at = name.find(part);
+    if (at == std::string_view::npos) return false;
+    name.remove_prefix(at + part.size());
+  }
+  return name.ends_with(glob);
 }
 
 std::string list_of(const std::vector<std::string>& words) {
