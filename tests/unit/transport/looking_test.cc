@@ -164,8 +164,8 @@ TEST(LastNotes, OfSeveralFloodsAtATimeEachTakesOnePlace) {
 TEST(LastNotes, WhatEachPacketMessageOrRequestMaySayTakesNoPlaceOfItsOwn) {
   for (uint32_t i = 0; i < kStageCount; ++i) {
     const std::string_view sentence = kStageSentences[i];
-    const bool says_one_of_many = sentence.find("packet {") != sentence.npos || sentence.find("message {") != sentence.npos ||
-                         sentence.find("request {") != sentence.npos;
+    const auto names_one = [=](const char* noun) { return sentence.find(noun) != sentence.npos; };
+    const bool says_one_of_many = names_one("packet {") || names_one("message {") || names_one("request {");
     const bool takes_one_place = kStageKept[i] == Kept::kNo || kStageKept[i] == Kept::kNewest;
     EXPECT_TRUE(takes_one_place || !says_one_of_many) << kStageNames[i];
   }
