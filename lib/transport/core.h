@@ -158,6 +158,8 @@ class Core {
   void count(Counter counter, uint64_t times = 1) { s_.count(counter, times); }
   // Does poll_packets() have anything to send? kMayWait leaves out acknowledgements.
   bool has_packets(Acks acks = Acks::kNow) const;
+  // Would poll_packets() change nothing, whatever the time is?
+  bool is_at_rest() const;
   // Is something ready to send, but held back until the peer acknowledges or answers what was sent before?
   bool is_held_back() const;
 
@@ -196,6 +198,20 @@ class Core {
   // Switches the calls of Host::note() on or off. Without effect where the Host has no note().
   void look(bool yes);
 
+  // ---- recording (docs/recording-design.md) ----------------------------------------------------------------
+  // Control calls are told to `log` from now on; null: to nobody. Whoever makes the calls of the data path tells it of
+  // those. The log stays the caller's.
+  void log_calls(CallLog* log) { s_.call_log = log; }
+  // Calls fn(std::span<std::byte>) for each part of the state outside of the arena.
+  template <class Fn>
+  void each_part(Fn fn);
+  // Calls fn as above, which may put the state of another Core of the same program, configuration, engines and place of
+  // the arena into those parts.
+  template <class Fn>
+  void replace_state(Fn fn);
+  // The rings of queues, which a recorder replaces.
+  CoreState& state_to_record() { return s_; }
+
  private:
   Core(const CoreConfig&, Arena, Host& host);
   CoreState& configured(const CoreConfig&);
@@ -207,5 +223,26 @@ class Core {
   uint32_t revocations_ = 0;
   uint32_t first_ = EngineSet<Host, Engines>::kCount - 1;  // the engine that the last poll asked first
 };
+
+template <class Host, class Engines>
+template <class Fn>
+void Core<Host, Engines>::each_part(Fn fn) {
+  const auto bytes = [](auto& part) {
+    static_assert(std::is_trivially_copyable_v<std::remove_reference_t<decltype(part)>>);
+    return std::as_writable_bytes(std::span(&part, 1));
+  };
+  fn(bytes(s_));
+  engines_.each_state([&](auto& state) { fn(bytes(state)); });
+  fn(bytes(revocations_));
+  fn(bytes(first_));
+}
+
+template <class Host, class Engines>
+template <class Fn>
+void Core<Host, Engines>::replace_state(Fn fn) {
+  const ProcessWords own(s_);
+  each_part(fn);
+  own.restore(s_);
+}
 
 }  // namespace ub

@@ -14,6 +14,7 @@
 #include "lib/transport/copy_prefix.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/held_frames.h"
+#include "lib/transport/looking/call_log.h"
 #include "lib/transport/looking/last_notes.h"
 #include "lib/transport/looking/note.h"
 
@@ -49,9 +50,12 @@ struct CoreCommon {
   void drop(Counter why) {
     count(why);
     note(Stage::kPacketDropped, 0, static_cast<uint32_t>(why));
+    if (call_log != nullptr) [[unlikely]]
+      call_log->dropped(why);
   }
   Looker looker;
   LastNotes* last_notes = nullptr;  // null: nobody wants them
+  CallLog* call_log = nullptr;      // null: nobody records
 
  private:
   [[gnu::noinline, gnu::cold]] void keep(const Note& rare) const {

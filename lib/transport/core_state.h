@@ -118,6 +118,27 @@ struct CoreState : tp::State {
   uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
 
+// The words of the state that mean something in this process alone: an image of a Core does not carry them over
+// (Core::replace_state()).
+class ProcessWords {
+ public:
+  explicit ProcessWords(const CoreState& s) : looker_(s.looker), last_notes_(s.last_notes), call_log_(s.call_log) {
+    for (uint32_t i = 0; i < kMaxWaiterKinds; ++i) kinds_[i] = s.waiter_kinds[i];
+  }
+  void restore(CoreState& s) const {
+    s.looker = looker_;
+    s.last_notes = last_notes_;
+    s.call_log = call_log_;
+    for (uint32_t i = 0; i < kMaxWaiterKinds; ++i) s.waiter_kinds[i] = kinds_[i];
+  }
+
+ private:
+  Looker looker_;
+  LastNotes* last_notes_;
+  CallLog* call_log_;
+  WaiterKind kinds_[kMaxWaiterKinds];
+};
+
 // Take the tables from the arena; an arena with a null base only measures. Each engine takes its own tables first, in
 // any order; lay_out_shared() comes last.
 void lay_out_ub(CoreState& s, Arena& arena);

@@ -100,6 +100,10 @@ class EngineSet<Host, EngineList<Engines...>> : EnginePlace<Engines<Host>, Host>
   void each(Fn fn) {
     (fn(get<Engines<Host>>()), ...);
   }
+  template <class Fn>
+  void each_state(Fn fn) {
+    (fn(static_cast<EnginePlace<Engines<Host>, Host>&>(*this).state), ...);
+  }
   // Calls fn() with one engine after the other until it returns true.
   template <class Fn>
   bool any(Fn fn) {

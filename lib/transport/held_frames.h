@@ -146,6 +146,7 @@ class HeldFrames {
     if (h.pending != 0) orphans_[orphan_count_++] = number_of(h);
   }
   uint32_t orphan_count() const { return orphan_count_; }
+  bool has_orphans() const { return orphan_count_ != 0; }
   bool is_orphan(uint32_t number) const;
 
   // ---- frames --------------------------------------------------------------------------------------------------

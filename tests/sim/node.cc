@@ -3,11 +3,10 @@
 // Life and objects of an instance. Posting, polling and driving are in node_work.cc.
 #include "tests/sim/node.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 
+#include "lib/record/image.h"
 #include "tests/sim/apertures.h"
 #include "tests/sim/world.h"
 
@@ -79,12 +78,9 @@ void Node::boot() {
   ++epoch_;
   drive_planned_ = false;
   configure();
-  arena_bytes_ = SimCore::arena_bytes(config_);
-  void* p = mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  UB_ASSERT(p != MAP_FAILED);
-  arena_ = static_cast<std::byte*>(p);
+  UB_ASSERT(arena_.take(SimCore::arena_bytes(config_)));
   host_ = std::make_unique<SimHost>(world_, *this);
-  core_ = std::make_unique<SimCore>(config_, arena_, *host_);
+  core_ = std::make_unique<SimCore>(config_, arena_.data(), *host_);
   core_->look(true);
   const Options& o = world_.options;
   link_ = core_->add_link({.mtu = o.mtu,
@@ -96,9 +92,21 @@ void Node::boot() {
   if (link_ == 0) world_.model.fail("add_link was refused");
   add_paths();
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
+  if (!world_.record_to.empty()) begin_recording();
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
                static_cast<unsigned long long>(config_.incarnation));
+}
+
+void Node::begin_recording() {
+  recorder_ = std::make_unique<record::Recorder>();
+  const std::string path = world_.record_to + "-" + std::to_string(index_) + "-" + std::to_string(epoch_) + ".rec";
+  const std::span<std::byte> arena(arena_.data(), arena_.bytes());
+  std::string why;
+  if (!recorder_->begin(path, {.headers = true}, config_, arena, &why)) return world_.model.fail("%s", why.c_str());
+  record::put_image(*recorder_, *core_, arena);
+  core_->log_calls(recorder_.get());
+  host_->record(recorder_.get());
 }
 
 // To each other node, or from each further port of its own.
@@ -119,10 +127,11 @@ void Node::add_paths() {
 
 void Node::stop() {
   if (!core_) return;
+  if (recorder_ != nullptr) recorder_->stop(record::Ended::kStopped);
   core_.reset();
   host_.reset();
-  munmap(arena_, arena_bytes_);
-  arena_ = nullptr;
+  recorder_.reset();
+  arena_.reset();
   targets_.clear();
   address_handles_.clear();
   hostile_rings.clear();

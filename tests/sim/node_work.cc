@@ -26,20 +26,20 @@ Instant Node::turn() {
 }
 
 void Node::ring(Queue* q) {
-  core_->on_posted(turn(), q->id);
+  ring_bell(turn(), q->id);
   drive();
 }
 
 void Node::deliver(const Frame& f) {
   if (world_.apertures) world_.apertures->frame_arrives(*this, f.span());
-  core_->on_packet(turn(), link_, f.span());
+  through([&, now = turn()](auto& core) { core.on_packet(now, link_, f.span()); });
   if (world_.apertures) world_.apertures->model.arrives(nullptr);
   look();
   attend();
 }
 
 void Node::on_lane_frame(uint32_t link, std::span<const std::byte> frame) {
-  core_->on_lane_frame(turn(), link, frame);
+  through([&, now = turn()](auto& core) { core.on_lane_frame(now, link, frame); });
   look();
   attend();
 }
@@ -47,7 +47,7 @@ void Node::on_lane_frame(uint32_t link, std::span<const std::byte> frame) {
 void Node::copy_done(uint64_t copy) {
   CopyTag tag = 0;
   bool ok = host_->finish(copy, &tag);
-  core_->on_copy_done(turn(), tag, ok);
+  through([&, now = turn()](auto& core) { core.on_copy_done(now, tag, ok); });
   attend();
 }
 
@@ -61,7 +61,7 @@ void Node::look() {
 bool Node::take_events() {
   Event events[16];
   bool any = false;
-  while (size_t n = core_->poll_events(events)) {
+  while (size_t n = through([&](auto& core) { return core.poll_events(events); })) {
     for (size_t i = 0; i < n; ++i) on_event(events[i]);
     any = true;
   }
@@ -94,8 +94,10 @@ void Node::drive() {
   unattended_ = 0;
   for (uint32_t round = 0;; ++round) {
     const Instant now = turn();
-    if (core_->next_deadline() <= now) core_->on_timer(now);
-    size_t sent = core_->poll_packets(now, 32, Acks::kMayWait);
+    const size_t sent = through([=](auto& core) {
+      if (core.next_deadline() <= now) core.on_timer(now);
+      return core.poll_packets(now, 32, Acks::kMayWait);
+    });
     look();
     const bool told = take_events();  // whoever was told may have done something
     if ((sent == 0 && !told) || world_.failed()) break;
@@ -105,7 +107,7 @@ void Node::drive() {
     }
   }
   if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
-  const std::string fault = held_back_fault(core_->state()) + unwoken_queue(*core_, core_->state().now);
+  const std::string fault = held_back_fault(core_->state()) + unwoken_queue(*this, core_->state().now);
   if (!fault.empty()) world_.model.fail("node %u: %s", index_, fault.c_str());
   plan_polls();
   driving_ = false;
@@ -200,7 +202,7 @@ void Node::poll(Jfc* jfc, uint32_t budget) {
     take_completion(jfc, c);
   }
   if (world_.failed() || !up()) return;
-  if (was_full && n != 0) core_->on_completions_read(turn(), jfc->handle);
+  if (was_full && n != 0) completions_were_read(turn(), jfc->handle);
   for (auto& app : apps_) {
     if (app->uid != jfc->app || !app->alive) continue;
     for (Jfr* r : app->jfrs) refill(r, world_.eager);
@@ -209,7 +211,7 @@ void Node::poll(Jfc* jfc, uint32_t budget) {
     jfc->armed = true;
     jfc->armed_since = world_.now();
     arm(*jfc->indices, Armed::kAny);
-    core_->on_armed(turn(), jfc->handle);
+    was_armed(turn(), jfc->handle);
   }
   drive();
 }

@@ -230,6 +230,7 @@ RunResult result_of(const World& world) {
 
 RunResult run_scenario(const Options& options, RunWishes wishes) {
   World world(options, wishes.verbose);
+  world.record_to = wishes.record;
   if (wishes.states) {
     world.reached = std::make_unique<Reached>();
     world.model.on_last_word = [&world](const Wr& w) { world.reached->judged_last_byte(world.options, w); };

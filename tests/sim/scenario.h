@@ -27,6 +27,7 @@ struct RunResult {
 struct RunWishes {
   bool verbose = false;  // every packet, post and completion
   bool states = false;   // which ones are reached
+  std::string record = {};  // each Core is recorded in a file whose name begins so
 };
 
 RunResult run_scenario(const Options&, RunWishes = {});

@@ -11,7 +11,7 @@
 
 namespace ub::sim {
 
-std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
+std::byte* UnrecordedSimHost::tx_begin(uint32_t link, size_t bytes) {
   world_.meddle(node_);
   if (SimLane* lane = lane_of(link)) return lane->tx_begin(bytes);
   if (link != node_.link())
@@ -26,11 +26,11 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
   return open_.back().memory.get();
 }
 
-SimLane* SimHost::lane_of(uint32_t link) const {
+SimLane* UnrecordedSimHost::lane_of(uint32_t link) const {
   return link != node_.link() && world_.apertures ? world_.apertures->lane_of(node_, link) : nullptr;
 }
 
-void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+void UnrecordedSimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
   if (SimLane* lane = lane_of(link)) return lane->tx_commit(bytes);
   auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
   if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
@@ -41,14 +41,14 @@ void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
   send_committed();
 }
 
-void SimHost::send_committed() {
+void UnrecordedSimHost::send_committed() {
   for (; !open_.empty() && open_.front().committed; open_.pop_front()) {
     OpenFrame& f = open_.front();
     world_.network.send(node_.index(), {std::move(f.memory), static_cast<uint32_t>(f.bytes)});
   }
 }
 
-void SimHost::tx_abort(uint32_t link, std::byte* frame) {
+void UnrecordedSimHost::tx_abort(uint32_t link, std::byte* frame) {
   (void)link;
   auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
   if (it == open_.end()) return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
@@ -56,7 +56,7 @@ void SimHost::tx_abort(uint32_t link, std::byte* frame) {
   send_committed();
 }
 
-void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
+void UnrecordedSimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
   const uint64_t number = frame_at(frame);
   for (const auto& [id, p] : pending_)
     if (p.held == held)
@@ -70,20 +70,20 @@ void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
   tx_abort(link, frame);
 }
 
-void SimHost::tx_drop(std::byte* held) {
+void UnrecordedSimHost::tx_drop(std::byte* held) {
   if (world_.reached) world_.reached->reach(ReachedState::kFrameGivenUp);
   for (auto& [id, p] : pending_) {
     if (p.held == held) p.dst = p.held = nullptr;
   }
 }
 
-uint64_t SimHost::frame_at(const std::byte* p) const {
+uint64_t UnrecordedSimHost::frame_at(const std::byte* p) const {
   for (const OpenFrame& f : open_)
     if (p >= f.memory.get() && p <= f.memory.get() + f.bytes) return f.number;
   return 0;
 }
 
-SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only) const {
+UnrecordedSimHost::Access UnrecordedSimHost::access(const std::byte* p, size_t bytes, bool read_only) const {
   if (const Region* r = node_.find_region(p)) {
     if (!r->holds(p, bytes) || r->state == Region::State::kGone) return Access::kBad;
     return r->state == Region::State::kDying ? Access::kDying : Access::kGood;
@@ -91,7 +91,7 @@ SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only
   return read_only && node_.in_send_ring(p, bytes) ? Access::kGood : Access::kBad;
 }
 
-bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result) {
+bool UnrecordedSimHost::admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result) {
   world_.meddle(node_);
   *result = CopyResult::kFailed;
   switch (access(p, bytes, read_only)) {
@@ -109,13 +109,13 @@ bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool rea
   return false;
 }
 
-bool SimHost::defer(const std::byte* memory) const {
+bool UnrecordedSimHost::defer(const std::byte* memory) const {
   const Region* r = node_.find_region(memory);
   return (r != nullptr && (r->mute || world_.now() < r->starved_until)) ||
          world_.host_rng.chance(world_.options.host.pending);
 }
 
-CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
+CopyResult UnrecordedSimHost::enqueue(Pending p, const std::byte* memory) {
   constexpr uint64_t kPatience = 250'000'000;  // ns; of a daemon with an application that does not answer
   note({Stage::kCopyAsked, static_cast<uint32_t>(p.tag >> 32), static_cast<uint32_t>(p.tag),
         static_cast<uint32_t>(p.bytes)});
@@ -135,7 +135,7 @@ CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
   return CopyResult::kPending;
 }
 
-void SimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
+void UnrecordedSimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
   std::memcpy(dst, src, bytes);
   const Region* r = node_.find_region(dst);
   if (r == nullptr || bytes == 0) return;
@@ -146,19 +146,19 @@ void SimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
   world_.model.placed(r, r->offset_of(dst), bytes);
 }
 
-void SimHost::do_gather(std::byte* dst, const std::byte* src, size_t bytes) {
+void UnrecordedSimHost::do_gather(std::byte* dst, const std::byte* src, size_t bytes) {
   std::memcpy(dst, src, bytes);
   const Region* r = node_.find_region(src);
   if (r != nullptr && !r->local) world_.model.touched(r, r->offset_of(src), nullptr, bytes);
 }
 
-uint128 SimHost::do_atomic(const AtomicRequest& request) {
+uint128 UnrecordedSimHost::do_atomic(const AtomicRequest& request) {
   const Region* r = node_.find_region(request.address);
   if (r != nullptr) world_.model.touched(r, r->offset_of(request.address), request.address, request.bytes);
   return run_atomic(request);
 }
 
-CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+CopyResult UnrecordedSimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("gather", src, bytes, true, &result)) return result;
@@ -182,7 +182,7 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
   return CopyResult::kDone;
 }
 
-CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
+CopyResult UnrecordedSimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("place", dst, bytes, false, &result)) return result;
@@ -204,7 +204,7 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   return CopyResult::kDone;
 }
 
-CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
+CopyResult UnrecordedSimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
   CopyResult result;
   if (!admit("atomic", request.address, request.bytes, false, &result)) return result;
   if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)
@@ -226,7 +226,7 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
   return CopyResult::kDone;
 }
 
-void SimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {
+void UnrecordedSimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {
   CopyResult result;
   if (!admit("load", memory, bytes, true, &result)) return;
   const Region* r = node_.find_region(memory);
@@ -234,7 +234,7 @@ void SimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {
   load_words(block, memory, bytes);
 }
 
-void SimHost::store(std::byte* memory, const std::byte* block, size_t bytes) {
+void UnrecordedSimHost::store(std::byte* memory, const std::byte* block, size_t bytes) {
   CopyResult result;
   if (!admit("store", memory, bytes, false, &result)) return;
   const Region* r = node_.find_region(memory);
@@ -244,15 +244,15 @@ void SimHost::store(std::byte* memory, const std::byte* block, size_t bytes) {
 
 // Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the
 // place again?
-bool SimHost::is_held(const std::byte* held) const {
+bool UnrecordedSimHost::is_held(const std::byte* held) const {
   const HeldFrames& frames = node_.core().state().held;
   const uint32_t number = frames.number_at(held);
   return frames.is_orphan(number) || frames.in_use(number);
 }
 
-void SimHost::note(const Note& note) { world_.last_events.add(world_.now(), node_.index(), note); }
+void UnrecordedSimHost::note(const Note& note) { world_.last_events.add(world_.now(), node_.index(), note); }
 
-bool SimHost::finish(uint64_t copy, CopyTag* tag) {
+bool UnrecordedSimHost::finish(uint64_t copy, CopyTag* tag) {
   auto node = pending_.extract(copy);
   UB_ASSERT(!node.empty());
   Pending& p = node.mapped();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/record/tapped_host.h"
 #include "lib/transport/host.h"
 #include "lib/transport/looking/note.h"
 #include "tests/sim/objects.h"
@@ -23,9 +24,9 @@ class World;
 class Node;
 class SimLane;
 
-class SimHost {
+class UnrecordedSimHost {
  public:
-  SimHost(World& world, Node& node) : world_(world), node_(node) {}
+  UnrecordedSimHost(World& world, Node& node) : world_(world), node_(node) {}
 
   std::byte* tx_begin(uint32_t link, size_t bytes);
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
@@ -93,5 +94,8 @@ class SimHost {
   uint64_t next_copy_ = 1, next_frame_ = 1;
   bool refused_ = false;
 };
+
+// A recording may be made of what it answers.
+using SimHost = record::TappedHost<UnrecordedSimHost>;
 
 }  // namespace ub::sim

@@ -44,10 +44,14 @@ struct Plan {
   uint64_t stop_after = 10;
   bool brief = false, states = false, orders = false, repeated = false, rol_by_ctp = false,
        apertures = false, paths = false;
+  std::string record;
 
   RunResult run(uint64_t seed, RunWishes wishes) const {
     return orders ? run_order_programs(seed, wishes) : run_scenario(options(seed), wishes);
   }
+  // Where the Cores of that seed are recorded; empty: they are not.
+  std::string record_of(uint64_t seed) const { return record.empty() ? "" : record + "/" + std::to_string(seed); }
+  std::string record_again(uint64_t seed) const { return record.empty() ? "" : record_of(seed) + "-again"; }
   Options options(uint64_t seed) const {
     if (orders) return Options::draw_for_programs(seed);
     if (apertures) return Options::draw_apertures(seed);
@@ -85,9 +89,9 @@ void run_range(Worker& w, uint64_t first, const Plan& plan) {
   Totals& t = w.totals;
   for (uint64_t seed = first; seed < plan.from + plan.seeds && t.bad < plan.stop_after; seed += plan.jobs) {
     w.seed = seed;
-    RunResult r = plan.run(seed, {.states = plan.states});
+    RunResult r = plan.run(seed, {.states = plan.states, .record = plan.record_of(seed)});
     // A sample of seeds runs twice: the same seed must give the same run.
-    if (r.failure.empty() && seed % 25 == 0 && plan.run(seed, {}).trace_hash != r.trace_hash)
+    if (r.failure.empty() && seed % 25 == 0 && plan.run(seed, {.record = plan.record_again(seed)}).trace_hash != r.trace_hash)
       r.failure = "not deterministic: a second run has another trace";
     ++t.seeds;
     t.events += r.events;
@@ -108,7 +112,7 @@ int run_one(const Plan& plan, uint64_t seed, bool verbose) {
   std::printf("seed %" PRIu64 "\noptions:\n%s", seed, plan.options(seed).text().c_str());
   std::fflush(stdout);
   auto start = std::chrono::steady_clock::now();
-  RunResult r = plan.run(seed, {.verbose = verbose});
+  RunResult r = plan.run(seed, {.verbose = verbose, .record = plan.record_of(seed)});
   std::printf("%" PRIu64 " events, %.3f virtual s, %.3f s; requests: %" PRIu64 " succeeded, %" PRIu64
               " failed, %" PRIu64 " lost with their queue; trace %016" PRIx64 "\n",
               r.events, r.virtual_seconds, seconds_since(start), r.succeeded, r.failed, r.lost, r.trace_hash);
@@ -213,6 +217,9 @@ int main(int argc, char** argv) {
   app.add_flag("--paths", plan.paths, "several paths, which are cut, lose or become slow; the seed tells the control")
       ->excludes(orders)
       ->excludes(again);
+  app.add_option("--record", plan.record, "record each Core in a file of this directory, for urma_replay")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(orders);
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
   if (*one) {

@@ -86,6 +86,7 @@ class World {
   std::unique_ptr<Apertures> apertures;  // null: no program loads or stores
   std::unique_ptr<Reached> reached;  // null: nobody wants to know
   bool verbose = false;
+  std::string record_to;  // each Core is recorded in a file whose name begins so; empty: none is
   bool strict = false;  // no fault is left that could explain a timeout
   bool eager = false;   // applications look and refill at once (after the faults)
   // RDMA-CM: what an instance told, and an application that is buried.

@@ -6,8 +6,10 @@
 // Thread: the owner of the Core.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lib/base/status.h"
 #include "lib/transport/core_types.h"
@@ -35,6 +37,11 @@ struct StoreRequest {
   const std::byte* from = nullptr;    // read before the call returns
   const uint64_t* enables = nullptr;  // bit i % 64 of word i / 64; null: all bytes. Bytes behind 1024 are all stored
   bool write_back = false;            // an evicted line of a cache, which the target treats like any other store
+
+  std::span<const std::byte> enabled() const {
+    const size_t words = enables == nullptr ? 0 : std::min<size_t>(block.bytes(), 1024) / 64;
+    return std::as_bytes(std::span(enables, words));
+  }
 };
 
 // A handle and what belongs to it.

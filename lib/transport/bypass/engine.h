@@ -35,7 +35,9 @@ class Engine {
       : s_(s), state_(state), host_(host), server_(s, host, state.owed), requester_(s, state.asked, host) {}
 
   Requester<Host>& requester() { return requester_; }
-  const State& state() const { return state_; }  // for tools and tests
+  // For tools and tests.
+  State& state() { return state_; }
+  const State& state() const { return state_; }
 
   bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
     if (!wire::is_bypass(eth_frame)) return false;

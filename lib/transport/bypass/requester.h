@@ -22,6 +22,7 @@
 
 #include "lib/transport/bypass/asked.h"
 #include "lib/transport/bypass/calls.h"
+#include "lib/transport/looking/call_log.h"
 #include "lib/transport/setup/handshake.h"
 
 namespace ub::bypass {
@@ -34,44 +35,13 @@ class Requester {
   // kBusy: the channel is being set up; call again. kInvalid: no such target, or its link does not carry TP bypass at
   // both ends. kNoMemory: all handles or channels are used.
   Status open(Instant now, const OpenConfig& config, uint32_t* handle) {
-    s_.now = now;
-    if (config.target == 0 || config.target > s_.targets.high_water() || !s_.targets[config.target].in_use)
-      return Status::kInvalid;
-    const Target& target = s_.targets[config.target];
-    const Peer& peer = s_.peers[target.peer];
-    const uint32_t channel = setup::channel_to(s_, target.peer, peer.compact_mtu != 0 ? kCompactLane : kSmallLane);
-    if (channel == 0) return Status::kNoMemory;
-    const tp::Channel& ch = s_.channels[channel];
-    if (!ch.is_up()) return Status::kBusy;
-    if (!carries_bypass(ch)) return Status::kInvalid;
-    if (!has_no_past(s_, ch)) return Status::kBusy;
-    *handle = asked_.handles.alloc();
-    if (*handle == 0) return Status::kNoMemory;
-    asked_.handles[*handle] = {
-        .channel = channel,
-        .tpn = ch.tpn,
-        .link = ch.link,
-        .mtu = ch.mtu,
-        .route = {wire::stand_in_mac(ch.remote_endpoint), wire::stand_in_mac(ch.local_endpoint), cna_of(ch.peer_tpn),
-                  cna_of(ch.tpn), 0},
-        .token_id = config.token_id,
-        .token = config.token.value,
-        .has_token = config.token.required,
-        .in_use = true,
-        .broken = false,
-        .owner = config.owner,
-        .timeout = config.timeout,
-        .round_trip = {},
-        .looks_at = Instant::never(),
-        .free = ~uint64_t{0},
-        .under_way = 0,
-    };
-    for (uint32_t i = 0; i < kRecordsPerHandle; ++i) asked_.record(*handle, i) = {};
-    return Status::kOk;
+    LoggedCall call(s_.call_log, Call::kOpenHandle, now, config);
+    return call.gives(open_handle(now, config, handle), *handle);
   }
 
   // What is unanswered stays so, and nothing is written for it any more.
   void close(Instant now, uint32_t handle) {
+    LoggedCall call(s_.call_log, Call::kCloseHandle, now, handle);
     s_.now = now;
     break_handle(s_, asked_, handle);
     asked_.handles[handle].in_use = false;
@@ -84,26 +54,29 @@ class Requester {
   // The calls below return kGone if the handle is broken, kInvalid if no packet has room for the block, and kBusy if
   // there is no room now: in the port, among the TASSNs, or because 64 calls were not taken.
   Status load(Instant now, uint32_t handle, const Block& block, std::byte* to, uint32_t* ticket) {
+    LoggedCall call(s_.call_log, Call::kLoad, now, handle, block);
     Asked* record;
     const Status status = begin(now, handle, block, ticket, &record);
-    if (status != Status::kOk) return status;
+    if (status != Status::kOk) return call.gives(status);
     record->to = to;
-    if (!send_load(handle, *record)) return Status::kBusy;
+    if (!send_load(handle, *record)) return call.gives(Status::kBusy);
     called(handle, *ticket, Stage::kLoad);
-    return Status::kOk;
+    return call.gives(Status::kOk, *ticket);
   }
 
   Status store(Instant now, uint32_t handle, const StoreRequest& request, uint32_t* ticket) {
+    LoggedCall call(s_.call_log, Call::kStore, now, handle, request, request.enabled());
     Asked* record;
     const Status status = begin(now, handle, request.block, ticket, &record);
-    if (status != Status::kOk) return status;
-    if (!send_store(handle, *record, request)) return Status::kBusy;
+    if (status != Status::kOk) return call.gives(status);
+    if (!send_store(handle, *record, request)) return call.gives(Status::kBusy);
     called(handle, *ticket, Stage::kStore);
-    return Status::kOk;
+    return call.gives(Status::kOk, *ticket);
   }
 
   // A hint, which has no answer and no ticket.
   Status prefetch(Instant now, uint32_t handle, const Block& block) {
+    LoggedCall call(s_.call_log, Call::kPrefetch, now, handle, block);
     s_.now = now;
     if (!usable(handle)) return Status::kGone;
     wire::BypassPacket p = packet(handle, wire::TaOpcode::kPrefetch, block);
@@ -116,9 +89,10 @@ class Requester {
   Outcome take(uint32_t handle, uint32_t ticket) {
     Asked& record = asked_.record(handle, ticket);
     if (record.stage != Stage::kDone) return Outcome::kPending;
+    LoggedCall call(s_.call_log, Call::kTake, handle, ticket);
     record.stage = Stage::kFree;
     asked_.handles[handle].free |= uint64_t{1} << ticket;
-    return record.outcome;
+    return call.gives(record.outcome);
   }
   bool is_broken(uint32_t handle) const { return asked_.handles[handle].broken; }
 
@@ -160,6 +134,43 @@ class Requester {
   }
 
  private:
+  Status open_handle(Instant now, const OpenConfig& config, uint32_t* handle) {
+    s_.now = now;
+    if (config.target == 0 || config.target > s_.targets.high_water() || !s_.targets[config.target].in_use)
+      return Status::kInvalid;
+    const Target& target = s_.targets[config.target];
+    const Peer& peer = s_.peers[target.peer];
+    const uint32_t channel = setup::channel_to(s_, target.peer, peer.compact_mtu != 0 ? kCompactLane : kSmallLane);
+    if (channel == 0) return Status::kNoMemory;
+    const tp::Channel& ch = s_.channels[channel];
+    if (!ch.is_up()) return Status::kBusy;
+    if (!carries_bypass(ch)) return Status::kInvalid;
+    if (!has_no_past(s_, ch)) return Status::kBusy;
+    *handle = asked_.handles.alloc();
+    if (*handle == 0) return Status::kNoMemory;
+    asked_.handles[*handle] = {
+        .channel = channel,
+        .tpn = ch.tpn,
+        .link = ch.link,
+        .mtu = ch.mtu,
+        .route = {wire::stand_in_mac(ch.remote_endpoint), wire::stand_in_mac(ch.local_endpoint), cna_of(ch.peer_tpn),
+                  cna_of(ch.tpn), 0},
+        .token_id = config.token_id,
+        .token = config.token.value,
+        .has_token = config.token.required,
+        .in_use = true,
+        .broken = false,
+        .owner = config.owner,
+        .timeout = config.timeout,
+        .round_trip = {},
+        .looks_at = Instant::never(),
+        .free = ~uint64_t{0},
+        .under_way = 0,
+    };
+    for (uint32_t i = 0; i < kRecordsPerHandle; ++i) asked_.record(*handle, i) = {};
+    return Status::kOk;
+  }
+
   uint32_t now_us() const { return static_cast<uint32_t>(s_.now.ns / 1000); }
   Duration since(uint32_t us) const { return microseconds(now_us() - us); }
 

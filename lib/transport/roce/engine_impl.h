@@ -2,6 +2,7 @@
 // engine_impl.h - the definitions of Engine<Host>; for core_impl.h alone.
 #pragma once
 
+#include "lib/transport/looking/call_log.h"
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/datagram.h"
 #include "lib/transport/roce/engine.h"
@@ -22,12 +23,16 @@ size_t Engine<Host>::work_bytes(uint32_t depth) {
 
 template <class Host>
 Status Engine<Host>::create_qp(const QpConfig& config, uint32_t* qpn) {
-  return roce::create_qp(s_, r_, config, qpn);
+  QpConfig lent = config;
+  lent.sq = with_rings(s_.call_log, config.sq);
+  LoggedCall call(s_.call_log, Call::kCreateQp, lent);
+  return call.gives(roce::create_qp(s_, r_, lent, qpn), *qpn);
 }
 template <class Host>
 Status Engine<Host>::modify_qp(Instant now, uint32_t qpn, const QpAttributes& attributes, uint32_t mask) {
+  LoggedCall call(s_.call_log, Call::kModifyQp, now, qpn, attributes, mask);
   s_.now = now;
-  return roce::modify_qp(s_, r_, qpn, attributes, mask);
+  return call.gives(roce::modify_qp(s_, r_, qpn, attributes, mask));
 }
 template <class Host>
 Status Engine<Host>::query_qp(uint32_t qpn, QpAttributes* attributes) const {
@@ -35,53 +40,63 @@ Status Engine<Host>::query_qp(uint32_t qpn, QpAttributes* attributes) const {
 }
 template <class Host>
 Status Engine<Host>::destroy_qp(Instant now, uint32_t qpn) {
+  LoggedCall call(s_.call_log, Call::kDestroyQp, now, qpn);
   s_.now = now;
-  return roce::destroy_qp(s_, r_, qpn);
+  return call.gives(roce::destroy_qp(s_, r_, qpn));
 }
 
 template <class Host>
 Status Engine<Host>::create_ah(const AddressHandleConfig& config, uint32_t* ah) {
-  return roce::create_ah(s_, r_, config, ah);
+  LoggedCall call(s_.call_log, Call::kCreateAh, config);
+  return call.gives(roce::create_ah(s_, r_, config, ah), *ah);
 }
 template <class Host>
 Status Engine<Host>::destroy_ah(uint32_t ah) {
-  return roce::destroy_ah(r_, ah);
+  LoggedCall call(s_.call_log, Call::kDestroyAh, ah);
+  return call.gives(roce::destroy_ah(r_, ah));
 }
 
 // ---- connections ---------------------------------------------------------------------------------------------------
 
 template <class Host>
 Status Engine<Host>::listen(const ListenConfig& config, uint32_t* listener) {
-  return roce::listen(r_, config, listener);
+  LoggedCall call(s_.call_log, Call::kListen, config);
+  return call.gives(roce::listen(r_, config, listener), *listener);
 }
 template <class Host>
 Status Engine<Host>::stop_listening(Instant now, uint32_t listener) {
+  LoggedCall call(s_.call_log, Call::kStopListening, now, listener);
   s_.now = now;
-  return roce::stop_listening(s_, r_, listener);
+  return call.gives(roce::stop_listening(s_, r_, listener));
 }
 template <class Host>
 Status Engine<Host>::connect(Instant now, const ConnectConfig& config, uint32_t* connection) {
+  LoggedCall call(s_.call_log, Call::kConnect, now, config, config.private_data);
   s_.now = now;
-  return roce::connect(s_, r_, config, connection);
+  return call.gives(roce::connect(s_, r_, config, connection), *connection);
 }
 template <class Host>
 Status Engine<Host>::accept(Instant now, uint32_t connection, const AcceptConfig& config) {
+  LoggedCall call(s_.call_log, Call::kAccept, now, connection, config, config.private_data);
   s_.now = now;
-  return accept_connection(s_, r_, connection, config);
+  return call.gives(accept_connection(s_, r_, connection, config));
 }
 template <class Host>
 Status Engine<Host>::reject(Instant now, uint32_t connection, PrivateData private_data) {
+  LoggedCall call(s_.call_log, Call::kReject, now, connection, private_data);
   s_.now = now;
-  return reject_connection(s_, r_, connection, private_data);
+  return call.gives(reject_connection(s_, r_, connection, private_data));
 }
 template <class Host>
 Status Engine<Host>::disconnect(Instant now, uint32_t connection) {
+  LoggedCall call(s_.call_log, Call::kDisconnect, now, connection);
   s_.now = now;
-  return roce::disconnect(s_, r_, connection);
+  return call.gives(roce::disconnect(s_, r_, connection));
 }
 template <class Host>
 size_t Engine<Host>::poll_connection_events(std::span<ConnectionEvent> out) {
-  return take_connection_events(r_, out);
+  LoggedCall call(s_.call_log, Call::kPollConnectionEvents, out.size());
+  return call.gives(take_connection_events(r_, out));
 }
 
 // ---- packets -------------------------------------------------------------------------------------------------------

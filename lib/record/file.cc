@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/record/file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "lib/base/fnv.h"
+#include "lib/transport/bypass/asked.h"
+#include "lib/transport/bypass/owed_answers.h"
+#include "lib/transport/core_state.h"
+#include "lib/transport/looking/call_log.h"
+#include "lib/transport/roce/state.h"
+#include "record_commit.h"
+
+namespace ub::record {
+
+namespace {
+
+constexpr size_t kPiece = 1 << 20;  // is allocated and mapped at once
+
+constexpr uint16_t this_machine() {
+#if defined(__x86_64__)
+  return EM_X86_64;
+#elif defined(__aarch64__)
+  return EM_AARCH64;
+#else
+  return EM_NONE;
+#endif
+}
+
+std::string failed(const char* what, const std::string& path) {
+  return std::string("cannot ") + what + " " + path + ": " + strerror(errno);
+}
+
+}  // namespace
+
+const char* sentence_of(Ended ended) {
+  switch (ended) {
+    case Ended::kNot:
+      return "it runs, or its process was killed";
+    case Ended::kStopped:
+      return "it was stopped";
+    case Ended::kNextFile:
+      return "the next file goes on";
+    case Ended::kNoSpace:
+      return "the disk was full";
+    case Ended::kNoMemory:
+      return "there was no memory";
+  }
+  return "unknown";
+}
+
+const char* built_version() { return UB_VERSION; }
+const char* built_commit() { return UB_COMMIT; }
+
+uint64_t layout_of_state() {
+  const uint64_t parts[] = {sizeof(CoreState),     sizeof(roce::State),     sizeof(bypass::AskedState),
+                            sizeof(tp::Channel),   sizeof(SendQueue),       sizeof(roce::Qp),
+                            sizeof(bypass::Asked), sizeof(bypass::Handle),  sizeof(bypass::OwedAnswers),
+                            sizeof(FileHeader),    sizeof(Peer),            kCallCount};
+  uint64_t sum = kFnvBasis;
+  for (const uint64_t part : parts) sum = fnv1a(std::bit_cast<std::array<uint8_t, 8>>(part), sum);
+  return sum;
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------------
+
+std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t most_bytes, std::string* why) {
+  std::unique_ptr<FileWriter> file(new FileWriter);
+  file->path_ = path;
+  file->fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file->fd_ < 0) {
+    *why = failed("create", path);
+    return nullptr;
+  }
+  file->most_ = std::max(most_bytes, kHeaderPage + kPiece);
+  void* at = mmap(nullptr, file->most_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd_, 0);
+  if (at == MAP_FAILED) {
+    *why = failed("map", path);
+    return nullptr;
+  }
+  file->data_ = static_cast<std::byte*>(at);
+  if (!file->allocate(kHeaderPage)) {
+    *why = failed("write", path);
+    return nullptr;
+  }
+  FileHeader& h = file->header();
+  std::memcpy(h.magic, kFileMagic, sizeof h.magic);
+  h.format = kFileFormat;
+  h.machine = this_machine();
+  h.little_endian = std::endian::native == std::endian::little;
+  h.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
+  strncpy(h.version, built_version(), sizeof h.version - 1);
+  strncpy(h.commit, built_commit(), sizeof h.commit - 1);
+  h.layout = layout_of_state();
+  h.process = getpid();
+  file->commit(file->data_ + kHeaderPage);
+  return file;
+}
+
+// A page of a hole would kill the process if the disk is full. So nothing is touched that is not allocated.
+bool FileWriter::allocate(size_t bytes) {
+  const size_t wanted = used_ + bytes;
+  if (wanted > most_) return false;
+  const size_t end = std::min(most_, (wanted + kPiece - 1) / kPiece * kPiece);
+  const int failed = posix_fallocate(fd_, static_cast<off_t>(allocated_), static_cast<off_t>(end - allocated_));
+  if (failed != 0) {
+    errno = failed;
+    return false;
+  }
+#ifdef MADV_POPULATE_WRITE
+  (void)madvise(data_ + allocated_, end - allocated_, MADV_POPULATE_WRITE);  // cheaper than a fault for each page
+#endif
+  allocated_ = end;
+  return true;
+}
+
+void FileWriter::finish(Ended ended) {
+  header().ended = static_cast<uint32_t>(ended);
+  (void)!ftruncate(fd_, static_cast<off_t>(used_));
+}
+
+FileWriter::~FileWriter() {
+  if (data_ != nullptr) munmap(data_, most_);
+  if (fd_ >= 0) close(fd_);
+}
+
+// ---- reading ---------------------------------------------------------------------------------------------------
+
+std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::string* why) {
+  std::unique_ptr<FileReader> file(new FileReader);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat st {};
+  if (fd < 0 || fstat(fd, &st) != 0) {
+    *why = failed("open", path);
+    if (fd >= 0) close(fd);
+    return nullptr;
+  }
+  file->bytes_ = static_cast<size_t>(st.st_size);
+  void* at = file->bytes_ < kHeaderPage ? MAP_FAILED : mmap(nullptr, file->bytes_, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (at == MAP_FAILED) {
+    *why = path + " is no recording: it is shorter than a header";
+    return nullptr;
+  }
+  file->data_ = static_cast<const std::byte*>(at);
+  const FileHeader& h = file->header();
+  if (std::memcmp(h.magic, kFileMagic, sizeof h.magic) != 0) {
+    *why = path + " is no recording: it does not begin with " + std::string(kFileMagic, sizeof kFileMagic);
+  } else if (h.format != kFileFormat) {
+    *why = path + " has format " + std::to_string(h.format) + ", and this program reads format " +
+           std::to_string(kFileFormat);
+  } else if (h.machine != this_machine() || h.page_bytes != static_cast<uint32_t>(sysconf(_SC_PAGESIZE))) {
+    *why = path + " was recorded on another architecture (machine " + std::to_string(h.machine) + ", pages of " +
+           std::to_string(h.page_bytes) + " bytes); replay it on one like it";
+  } else if (h.layout != layout_of_state()) {
+    *why = path + " was recorded by version " + h.version + ", commit " + h.commit + "; this is version " +
+           built_version() + ", commit " + built_commit() + ", whose state is laid out in another way";
+  } else {
+    file->whole_ = std::min<uint64_t>(file->bytes_, h.written.load(std::memory_order_acquire));
+    return file;
+  }
+  return nullptr;
+}
+
+FileReader::~FileReader() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), bytes_);
+}
+
+}  // namespace ub::record

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the payload of a frame lies, and its CRC: a recording keeps neither, unless it is told to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace ub::record {
+
+struct FrameShape {
+  enum class Sum : uint8_t { kNone, kUbIp, kUbCna24, kRoce };
+
+  uint32_t payload_at = 0, payload_bytes = 0;
+  uint32_t icrc_at = 0;  // with a sum other than kNone
+  Sum sum = Sum::kNone;
+};
+
+// Of a frame as the Core sees it. One that is no packet, or a control record, has no payload.
+FrameShape shape_of(std::span<const std::byte> eth_frame);
+
+// The CRC that the frame should have. Its sum is not kNone.
+uint32_t right_icrc(std::span<const std::byte> eth_frame, const FrameShape&);
+
+}  // namespace ub::record

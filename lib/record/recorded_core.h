@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of the data path of a Core that is recorded. Whoever drives it makes them here instead of at the Core, with
+// the same arguments and results.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/record/recorder.h"
+#include "lib/transport/core.h"
+
+namespace ub::record {
+
+// The fields of events, one after the other.
+inline Digest digest_of(std::span<const Event> events) {
+  Digest digest;
+  for (const Event& e : events) {
+    digest.add(static_cast<uint64_t>(e.kind) << 32 | uint64_t{e.owner} << 16 | uint64_t{e.reason} << 8 | e.version);
+    digest.add(e.object);
+    digest.add(std::as_bytes(std::span(&e.peer, 1)));
+  }
+  return digest;
+}
+
+template <class CoreType>
+class RecordedCore {
+ public:
+  RecordedCore(CoreType& core, Recorder& recorder) : core_(core), recorder_(recorder) {}
+
+  // Around a turn, and before applications are told of events.
+  void begin_turn(Instant now) {
+    recorder_.begin_turn();
+    for (const uint32_t id : recorder_.take_unflushed()) core_.set_state(now, id, QueueState::kError);
+  }
+  void end_turn() { recorder_.end_turn(); }
+
+  void on_packet(Instant now, uint32_t link, std::span<const std::byte> frame) {
+    recorder_.begin_frame(Call::kOnPacket, now, link, frame);
+    core_.on_packet(now, link, frame);
+    recorder_.end_call();
+  }
+  void on_lane_frame(Instant now, uint32_t link, std::span<const std::byte> frame) {
+    recorder_.begin_frame(Call::kOnLaneFrame, now, link, frame);
+    core_.on_lane_frame(now, link, frame);
+    recorder_.end_call();
+  }
+  void on_posted(Instant now, uint32_t id) {
+    recorder_.begin_turn_call(Call::kOnPosted, now, id);
+    core_.on_posted(now, id);
+    recorder_.end_call();
+  }
+  void on_completions_read(Instant now, uint32_t jfc) {
+    recorder_.begin_turn_call(Call::kOnCompletionsRead, now, jfc);
+    core_.on_completions_read(now, jfc);
+    recorder_.end_call();
+  }
+  void on_armed(Instant now, uint32_t jfc) {
+    recorder_.begin_turn_call(Call::kOnArmed, now, jfc);
+    core_.on_armed(now, jfc);
+    recorder_.end_call();
+  }
+  void on_copy_done(Instant now, CopyTag tag, bool ok) {
+    recorder_.begin_turn_call(Call::kOnCopyDone, now, tag, ok);
+    core_.on_copy_done(now, tag, ok);
+    recorder_.end_call();
+  }
+  void on_timer(Instant now) {
+    recorder_.begin_turn_call(Call::kOnTimer, now);
+    core_.on_timer(now);
+    recorder_.end_call();
+  }
+  // A poll that finds nothing changes nothing, and is not written.
+  size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow) {
+    if (core_.is_at_rest()) return 0;
+    recorder_.begin_turn_call(Call::kPollPackets, now, budget, static_cast<uint64_t>(acks));
+    const size_t sent = core_.poll_packets(now, budget, acks);
+    recorder_.end({CallLog::Bytes(std::as_bytes(std::span(&sent, 1)))});
+    return sent;
+  }
+  size_t poll_events(std::span<Event> out) {
+    const size_t events = core_.poll_events(out);
+    if (events == 0) return 0;
+    recorder_.tell();
+    recorder_.begin_turn_call(Call::kPollEvents, core_.state().now, out.size());
+    const uint32_t digest = digest_of(out.first(events)).sum();
+    recorder_.end({CallLog::Bytes(std::as_bytes(std::span(&digest, 1)))});
+    return events;
+  }
+
+  Instant next_deadline(Acks acks = Acks::kNow) const { return core_.next_deadline(acks); }
+  bool has_packets(Acks acks = Acks::kNow) const { return core_.has_packets(acks); }
+  void count_away(Duration away) { core_.count_away(away); }
+
+ private:
+  CoreType& core_;
+  Recorder& recorder_;
+};
+
+}  // namespace ub::record

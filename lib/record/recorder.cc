@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/record/recorder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "lib/base/bytes.h"
+#include "lib/base/crc32.h"
+#include "lib/record/call_kinds.h"
+#include "lib/record/varint.h"
+#include "lib/transport/resource/records.h"
+#include "lib/transport/ta/send_ring.h"
+
+namespace ub::record {
+
+namespace {
+
+constexpr size_t kTail = 64;  // of a long frame without payload, its last bytes are kept
+
+uint32_t look(const std::atomic<uint32_t>& index) { return index.load(std::memory_order_acquire); }
+
+size_t words(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// Finds the inline payload of elements as they follow each other in a ring.
+class InlineBytes {
+ public:
+  explicit InlineBytes(Ring& ring) : ring_(ring) {}
+
+  // `slot` is the next one. It becomes what is kept of it; `in_a_row` are posted from it on.
+  void blank(std::byte* slot, uint32_t in_a_row) {
+    if (ring_.kind != RingKind::kSend || ring_.is_raw) return;
+    if (slots_left_ == 0 && !begin_element(slot, in_a_row)) return;
+    --slots_left_;
+    const size_t from = std::min(kSlotBytes, skip_), bytes = std::min(kSlotBytes - from, left_);
+    std::memset(slot + from, 0, bytes);
+    skip_ -= from;
+    left_ -= bytes;
+  }
+
+ private:
+  bool begin_element(const std::byte* slot, uint32_t in_a_row) {
+    Wqe wqe;
+    std::memcpy(&wqe, slot, sizeof wqe);
+    const bool skips = wqe.op == WrOp::kSkip;
+    ring_.is_raw = !skips && (!ta::valid_element(wqe) || wqe.slots > in_a_row);
+    if (ring_.is_raw) return false;
+    slots_left_ = skips ? 1 : wqe.slots;
+    const bool has_bytes = !skips && (wqe.flags & kWrInline) != 0 && !ta::is_fenced(wqe.op);
+    skip_ = has_extra(wqe.op) ? 2 * kSlotBytes : offsetof(Wqe, sge);
+    left_ = has_bytes ? wqe.length : 0;
+    return true;
+  }
+
+  Ring& ring_;
+  uint32_t slots_left_ = 0;
+  size_t skip_ = 0, left_ = 0;
+};
+
+}  // namespace
+
+// ---- the file --------------------------------------------------------------------------------------------------
+
+bool Recorder::begin(const std::string& path, const RecorderOptions& options, const CoreConfig& config,
+                     std::span<std::byte> arena, std::string* why) {
+  options_ = options;
+  if (shadows_.memory().data() == nullptr && !shadows_.begin()) {
+    *why = "no address space for rings";
+    return false;
+  }
+  file_ = FileWriter::create(path, options.most_bytes, why);
+  if (file_ == nullptr) return false;
+  ended_ = Ended::kNot;
+  frames_in_.forget();
+  frames_out_.forget();
+  last_ns_ = 0;
+  FileHeader& h = file_->header();
+  h.config = config;
+  h.has_headers = options.headers;
+  h.arena = reinterpret_cast<uint64_t>(arena.data());
+  h.arena_bytes = arena.size();
+  h.shadows = reinterpret_cast<uint64_t>(shadows_.memory().data());
+  h.shadows_bytes = shadows_.used().size();
+  h.rings = shadows_.size();
+  put_image(std::as_bytes(std::span(shadows_.all())));
+  return true;
+}
+
+void Recorder::put_image(std::span<const std::byte> bytes) {
+  constexpr size_t kPiece = 1 << 16;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size()))) {
+    const size_t some = std::min(kPiece, bytes.size());
+    std::byte* at = begin_entry(some);
+    if (at == nullptr) return;
+    file_->commit(put_bytes(at, bytes.data(), some));
+  }
+}
+
+void Recorder::stop(Ended ended) {
+  if (!recorded()) return;
+  ended_ = ended;
+  file_->finish(ended);
+}
+
+// Room for an entry; null: nothing is recorded any more.
+std::byte* Recorder::begin_entry(size_t most) {
+  if (!recorded()) return nullptr;
+  std::byte* at = file_->room(most);
+  if (at == nullptr) stop(Ended::kNoSpace);
+  return at;
+}
+
+std::byte* Recorder::put_time(std::byte* at, Instant now) {
+  const uint64_t before = std::exchange(last_ns_, static_cast<uint64_t>(now.ns));
+  return put_varint(at, last_ns_ - before);
+}
+
+// ---- turns -----------------------------------------------------------------------------------------------------
+
+void Recorder::begin_turn() {
+  in_turn_ = true;
+  turn_began_ = recorded() ? file_->used() : 0;
+  take_all();
+}
+
+void Recorder::tell() {
+  const Digest digest = shadows_.tell();
+  if (digest.is_empty()) return;
+  if (std::byte* at = begin_entry(5)) {
+    *at++ = static_cast<std::byte>(Entry::kOutput);
+    store_le32(at, digest.sum());
+    file_->commit(at + 4);
+  }
+}
+
+void Recorder::end_turn() {
+  tell();
+  in_turn_ = false;
+  if (recorded() && file_->used() != turn_began_) put_turn_end();
+}
+
+void Recorder::put_turn_end() {
+  if (std::byte* at = begin_entry(1)) {
+    *at++ = static_cast<std::byte>(Entry::kTurnEnd);
+    file_->commit(at);
+  }
+}
+
+void Recorder::take_all() {
+  for (uint32_t i = 1; i < shadows_.size(); ++i) take(i);
+}
+
+// What an application rang for was posted before it rang, but perhaps after the turn began.
+void Recorder::take_rung(Call call, uint32_t object) {
+  if (!in_turn_) return take_all();
+  if (call == Call::kOnPosted) {
+    take(ring_of(RingKind::kSend, object));
+  } else if (call == Call::kOnCompletionsRead || call == Call::kOnArmed) {
+    take(ring_of(RingKind::kCompletion, object));
+  }
+}
+
+void Recorder::take(uint32_t number) {
+  Ring& ring = shadows_[number];
+  if (ring.kind == RingKind::kNone) return;
+  if (ring.kind == RingKind::kCompletion) return take_completion_side(number, ring);
+  const uint32_t produced = look(ring.real_indices->produced);
+  if (produced != ring.produced) take_elements(number, ring, produced);
+  if (ring.real_limits != nullptr) take_rate(number, ring);
+}
+
+void Recorder::take_elements(uint32_t number, Ring& ring, uint32_t produced) {
+  const uint32_t count = produced - ring.produced;
+  const bool possible = count <= ring.slot_count;
+  std::byte* at = begin_entry(2 + 2 * kMostVarint + (possible ? count * most_difference(kSlotBytes) : 0));
+  if (at != nullptr) {
+    *at++ = static_cast<std::byte>(possible ? Entry::kPosted : Entry::kJumped);
+    at = put_varint(at, number);
+    at = put_varint(at, possible ? count : produced);
+  }
+  ring.is_raw |= !possible;
+  InlineBytes inline_bytes(ring);
+  for (uint32_t slot = ring.produced; possible && slot != produced; ++slot) {
+    const size_t offset = size_t{slot & (ring.slot_count - 1)} * kSlotBytes;
+    alignas(Wqe) std::byte element[kSlotBytes];
+    std::memcpy(element, ring.real_elements() + offset, kSlotBytes);
+    std::memcpy(ring.elements() + offset, element, kSlotBytes);
+    inline_bytes.blank(element, produced - slot);
+    if (at != nullptr) at = put_difference(at, ring.like, element, kSlotBytes);
+  }
+  if (at != nullptr) file_->commit(at);
+  ring.produced = produced;
+  ring.indices->produced.store(produced, std::memory_order_release);
+  if (ring.kind == RingKind::kReceive && ring.armed != 0) unflushed_.push_back(ring.id);
+}
+
+void Recorder::take_completion_side(uint32_t number, Ring& ring) {
+  const uint32_t armed = look(ring.real_indices->armed), armed_at = look(ring.real_indices->armed_at);
+  const uint32_t consumed = look(ring.real_indices->consumed);
+  if (consumed != ring.consumed) {
+    if (std::byte* at = begin_entry(1 + 2 * kMostVarint)) {
+      *at++ = static_cast<std::byte>(Entry::kConsumed);
+      at = put_varint(at, number);
+      file_->commit(put_varint(at, consumed - ring.consumed));
+    }
+    ring.consumed = consumed;
+    ring.indices->consumed.store(consumed, std::memory_order_release);
+  }
+  if (armed == ring.armed && armed_at == ring.armed_at) return;
+  if (std::byte* at = begin_entry(1 + 3 * kMostVarint)) {
+    *at++ = static_cast<std::byte>(Entry::kArmed);
+    at = put_varint(at, number);
+    at = put_varint(at, armed);
+    file_->commit(put_varint(at, armed_at));
+  }
+  ring.armed = armed;
+  ring.armed_at = armed_at;
+  ring.indices->armed_at.store(armed_at, std::memory_order_relaxed);
+  ring.indices->armed.store(armed, std::memory_order_relaxed);
+}
+
+// Somebody gave the application another rate.
+void Recorder::take_rate(uint32_t number, Ring& ring) {
+  const uint64_t rate = ring.real_limits->pacer.bytes_per_second;
+  if (rate == ring.rate) return;
+  if (std::byte* at = begin_entry(1 + 2 * kMostVarint)) {
+    *at++ = static_cast<std::byte>(Entry::kRate);
+    at = put_varint(at, number);
+    file_->commit(put_varint(at, rate));
+  }
+  ring.rate = rate;
+  ring.limits->pacer.bytes_per_second = rate;
+  ring.limits->pacer.next = {};
+}
+
+// ---- calls of the data path ------------------------------------------------------------------------------------
+
+void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<const std::byte> frame) {
+  if (++depth_ != 1) return;
+  if (!in_turn_) take_all();
+  frame_ = frame;
+  FrameShape shape = shape_of(frame);
+  if (frame.size() - shape.payload_bytes > LikeFrames::kMostBytes) {
+    shape.payload_at = LikeFrames::kMostBytes - kTail;
+    shape.payload_bytes = static_cast<uint32_t>(frame.size() - LikeFrames::kMostBytes);
+  }
+  const size_t tail_at = shape.payload_at + shape.payload_bytes;
+  const size_t kept = frame.size() - shape.payload_bytes;
+  std::byte* at = begin_entry(2 + 5 * kMostVarint + most_difference(LikeFrames::kMostBytes));
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kFrame);
+  *at++ = static_cast<std::byte>(call);
+  at = put_time(at, now);
+  at = put_varint(at, link);
+  at = put_varint(at, frame.size());
+  at = put_varint(at, shape.payload_at);
+  at = put_varint(at, shape.payload_bytes);
+  std::byte rest[LikeFrames::kMostBytes];
+  std::memcpy(rest, frame.data(), shape.payload_at);
+  std::memcpy(rest + shape.payload_at, frame.data() + tail_at, frame.size() - tail_at);
+  std::memset(rest + kept, 0, words(kept) - kept);
+  at = put_difference(at, frames_in_.of(link, kept), rest, words(kept));
+  file_->commit(at);
+}
+
+// ---- control calls ---------------------------------------------------------------------------------------------
+
+void Recorder::begin(Call call, std::initializer_list<Bytes> arguments) {
+  if (++depth_ != 1) return;
+  call_ = call;
+  if (!in_turn_) take_all();
+  if (destroys(call)) std::memcpy(&object_, std::prev(arguments.end())->data(), sizeof object_);
+  size_t bytes = 0;
+  for (const Bytes& argument : arguments) bytes += argument.size();
+  std::byte* at = begin_entry(2 + kMostVarint + bytes);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kCall);
+  *at++ = static_cast<std::byte>(call);
+  at = put_varint(at, bytes);
+  for (const Bytes& argument : arguments) at = put_bytes(at, argument.data(), argument.size());
+  file_->commit(at);
+}
+
+void Recorder::put_results(std::initializer_list<Bytes> results) {
+  size_t bytes = 0;
+  for (const Bytes& result : results) bytes += result.size();
+  if (bytes == 0) return;
+  std::byte* at = begin_entry(1 + kMostVarint + bytes);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kResult);
+  at = put_varint(at, bytes);
+  for (const Bytes& result : results) at = put_bytes(at, result.data(), result.size());
+  file_->commit(at);
+}
+
+void Recorder::end(std::initializer_list<Bytes> results) {
+  if (--depth_ != 0) return;
+  put_results(results);
+  begun_ = copies_ = 0;
+  frame_ = {};
+  if (!in_turn_) {
+    tell();
+    put_turn_end();
+  }
+  settle_lent(results);
+}
+
+// What the call made or destroyed.
+void Recorder::settle_lent(std::initializer_list<Bytes> results) {
+  const uint32_t lent = std::exchange(lent_, 0), object = std::exchange(object_, 0);
+  if (lent == 0 && object == 0) return;
+  const bool ok = results.size() != 0 && results.begin()->front() == static_cast<std::byte>(Status::kOk);
+  if (lent != 0 && ok) {
+    uint32_t id;
+    std::memcpy(&id, std::next(results.begin())->data(), sizeof id);
+    name_ring(lent, id);
+  } else if (lent != 0) {
+    shadows_.give_back(lent);
+  } else if (ok) {
+    const uint32_t ring = ring_of(ring_kind_of(call_), object);
+    if (ring == 0) return;
+    if (in_turn_) tell();
+    shadows_.give_back(ring);
+    name_ring(0, object);
+  }
+}
+
+void Recorder::name_ring(uint32_t ring, uint32_t id) {
+  const bool completion = ring != 0 ? shadows_[ring].kind == RingKind::kCompletion : call_ == Call::kDestroyJfc;
+  std::vector<uint32_t>& rings = completion ? jfc_rings_ : queue_rings_;
+  if (id >= rings.size()) rings.resize(std::bit_ceil(id + 1));
+  rings[id] = ring;
+  if (ring != 0) shadows_[ring].id = id;
+}
+
+uint32_t Recorder::ring_of(RingKind kind, uint32_t id) const {
+  const std::vector<uint32_t>& rings = kind == RingKind::kCompletion ? jfc_rings_ : queue_rings_;
+  return id < rings.size() ? rings[id] : 0;
+}
+
+// Only these drops depend on the CRC.
+void Recorder::dropped(Counter why) {
+  if (depth_ == 0 || frame_.empty()) return;
+  if (why == Counter::kRxDropUnknownTpn) {
+    const FrameShape shape = shape_of(frame_);
+    if (load_le32(frame_.data() + shape.icrc_at) == right_icrc(frame_, shape)) return;
+  } else if (why != Counter::kRxDropBadIcrc && why != Counter::kRoceRxDropBadIcrc) {
+    return;
+  }
+  if (std::byte* at = begin_entry(1)) {
+    *at++ = static_cast<std::byte>(Entry::kBadIcrc);
+    file_->commit(at);
+  }
+}
+
+// ---- rings of new objects --------------------------------------------------------------------------------------
+
+void Recorder::lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
+                    OwnerLimits** limits) {
+  if (depth_ != 0 || real.real_slots == nullptr || real.real_indices == nullptr || !std::has_single_bit(real.slot_count))
+    return;  // the Core refuses it, or the call is part of another
+  const uint32_t number = shadows_.lend(real);
+  if (number == 0) return stop(Ended::kNoMemory);
+  lent_ = number;
+  const Ring& ring = shadows_[number];
+  *slots = ring.slots;
+  *indices = ring.indices;
+  if (source != nullptr) *source = ring.source;
+  if (work != nullptr) *work = ring.work;
+  if (limits != nullptr) *limits = ring.limits;
+  std::byte* at = begin_entry(1 + 2 * kMostVarint + sizeof ring + sizeof(OwnerLimits));
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kLent);
+  at = put_varint(at, number);
+  at = put_bytes(at, &ring, sizeof ring);
+  if (ring.limits != nullptr) at = put_bytes(at, ring.limits, sizeof(OwnerLimits));
+  file_->commit(at);
+}
+
+void Recorder::lend(JfcConfig* config) {
+  Ring real;
+  real.kind = RingKind::kCompletion;
+  real.slot_count = config->slot_count;
+  real.real_slots = reinterpret_cast<std::byte*>(config->slots);
+  real.real_indices = config->indices;
+  std::byte* slots = real.real_slots;
+  lend(real, &slots, nullptr, &config->indices, nullptr, nullptr);
+  config->slots = reinterpret_cast<Cqe*>(slots);
+}
+
+void Recorder::lend(JfrConfig* config) {
+  Ring real;
+  real.kind = RingKind::kReceive;
+  real.slot_count = config->slot_count;
+  real.real_slots = reinterpret_cast<std::byte*>(config->slots);
+  real.real_indices = config->indices;
+  std::byte* slots = real.real_slots;
+  lend(real, &slots, nullptr, &config->indices, nullptr, nullptr);
+  config->slots = reinterpret_cast<Rqe*>(slots);
+}
+
+void Recorder::lend(SendQueueConfig* config) {
+  if (config->work == nullptr) return;
+  Ring real;
+  real.kind = RingKind::kSend;
+  real.completes_early = config->completes_early;
+  real.slot_count = config->slot_count;
+  real.real_slots = reinterpret_cast<std::byte*>(config->slots);
+  real.real_source = reinterpret_cast<std::byte*>(config->source);
+  real.real_indices = config->indices;
+  real.real_work = config->work;
+  real.work_bytes = work_bytes_of(config->depth);
+  real.real_limits = config->limits;
+  std::byte *slots = real.real_slots, *source = real.real_source;
+  lend(real, &slots, &source, &config->indices, &config->work, &config->limits);
+  config->slots = reinterpret_cast<Wqe*>(slots);
+  config->source = reinterpret_cast<Wqe*>(source);
+}
+
+uint32_t Recorder::adopt(const Ring& real) {
+  const uint32_t number = shadows_.lend(real);
+  if (number == 0) return 0;
+  Ring& ring = shadows_[number];
+  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
+  std::memcpy(ring.slots, ring.real_slots, slots);
+  if (ring.source != nullptr) std::memcpy(ring.source, ring.real_source, slots);
+  if (ring.work != nullptr) std::memcpy(ring.work, ring.real_work, ring.work_bytes);
+  const QueueIndices& theirs = *ring.real_indices;
+  const auto copy = [](std::atomic<uint32_t>& to, const std::atomic<uint32_t>& from) { return to = from.load(), to.load(); };
+  ring.armed = copy(ring.indices->armed, theirs.armed);
+  ring.armed_at = copy(ring.indices->armed_at, theirs.armed_at);
+  ring.consumed = ring.told_consumed = copy(ring.indices->consumed, theirs.consumed);
+  ring.produced = ring.told_produced = copy(ring.indices->produced, theirs.produced);
+  ring.told_retired = copy(ring.indices->retired, theirs.retired);
+  ring.told_retiring = copy(ring.indices->retiring, theirs.retiring);
+  name_ring(number, real.id);
+  return number;
+}
+
+// ---- from the Host ---------------------------------------------------------------------------------------------
+
+void Recorder::began(bool room) {
+  const uint32_t number = begun_++;
+  if (room || depth_ == 0) return;
+  if (std::byte* at = begin_entry(1 + kMostVarint)) {
+    *at++ = static_cast<std::byte>(Entry::kRefused);
+    file_->commit(put_varint(at, number));
+  }
+}
+
+void Recorder::copied(CopyResult result) {
+  const uint32_t number = copies_++;
+  if (result == CopyResult::kDone || depth_ == 0) return;
+  if (std::byte* at = begin_entry(2 + kMostVarint)) {
+    *at++ = static_cast<std::byte>(Entry::kCopy);
+    at = put_varint(at, number);
+    *at++ = static_cast<std::byte>(result);
+    file_->commit(at);
+  }
+}
+
+void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
+  if (depth_ == 0) return;
+  const FrameShape shape = shape_of(frame);
+  const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
+  const size_t bytes = std::min<size_t>(shape.payload_bytes != 0 ? shape.payload_at : end, LikeFrames::kMostBytes);
+  std::byte* at = begin_entry(6 + 4 * kMostVarint + most_difference(LikeFrames::kMostBytes));
+  if (at == nullptr) return;
+  if (options_.headers) {
+    *at++ = static_cast<std::byte>(Entry::kHeader);
+    at = put_varint(at, link);
+    at = put_varint(at, bytes);
+    std::byte header[LikeFrames::kMostBytes];
+    std::memcpy(header, frame.data(), bytes);
+    std::memset(header + bytes, 0, words(bytes) - bytes);
+    at = put_difference(at, frames_out_.of(link, bytes), header, words(bytes));
+  }
+  *at++ = static_cast<std::byte>(Entry::kSent);
+  at = put_varint(at, link);
+  at = put_varint(at, frame.size());
+  store_le32(at, crc32_final(crc32_update(crc32_init(), frame.data(), bytes)));
+  file_->commit(at + 4);
+}
+
+}  // namespace ub::record

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes down everything that enters a Core, and a digest of what comes out (docs/recording-design.md). The Core tells
+// it of control calls; whoever drives the Core, by way of RecordedCore, of the others and of turns; and the Host of
+// frames and memory.
+//
+// A recording that cannot go on (the disk is full) ends: recorded() is false then, and all calls do nothing but lend
+// and tell, until somebody ends it.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/record/file.h"
+#include "lib/record/frame_shape.h"
+#include "lib/record/shadows.h"
+#include "lib/record/varint.h"
+#include "lib/transport/host.h"
+#include "lib/transport/looking/call_log.h"
+
+namespace ub::record {
+
+// Frames of one kind mostly differ in few bytes: each is written as its difference to the last one of its kind.
+class LikeFrames {
+ public:
+  static constexpr size_t kMostBytes = 512;  // of a frame that are kept, payload apart
+
+  std::byte* of(uint32_t link, size_t bytes) { return frames_[(link * 31 + bytes) % kFrames]; }
+  void forget() { std::memset(frames_, 0, sizeof frames_); }
+
+ private:
+  static constexpr size_t kFrames = 64;
+  alignas(64) std::byte frames_[kFrames][kMostBytes];
+};
+
+struct RecorderOptions {
+  size_t most_bytes = size_t{256} << 20;  // of a file
+  bool headers = false;                   // write the headers of frames that were sent, not only their CRCs
+};
+
+class Recorder final : public CallLog {
+ public:
+  // Begins a file at `path`. False and `*why`; the recorder is of no use then.
+  bool begin(const std::string& path, const RecorderOptions&, const CoreConfig&, std::span<std::byte> arena,
+             std::string* why);
+  bool recorded() const { return file_ != nullptr && ended_ == Ended::kNot; }
+  Ended ended() const { return ended_; }
+  const FileWriter* file() const { return file_.get(); }
+  Shadows& shadows() { return shadows_; }
+
+  // A part of the image, in the order in which a replay takes them (image.h).
+  void put_image(std::span<const std::byte> bytes);
+
+  // ---- turns -----------------------------------------------------------------------------------------------
+  // Takes what applications did since the last turn. Calls outside of a turn are turns of their own.
+  void begin_turn();
+  // Applications see what was done. It may be called within a turn, before somebody is told of events.
+  void tell();
+  void end_turn();
+  // JFRs in ERROR got receives that nobody will flush: whoever drives calls set_state(kError) for each.
+  std::vector<uint32_t> take_unflushed() { return std::exchange(unflushed_, {}); }
+
+  // ---- calls of the data path ------------------------------------------------------------------------------
+  void begin_frame(Call, Instant now, uint32_t link, std::span<const std::byte> frame);
+  template <class... Numbers>
+  void begin_turn_call(Call call, Instant now, Numbers... numbers) {
+    if (++depth_ != 1) return;
+    take_before(call, numbers...);
+    std::byte* at = begin_entry(2 + kMostVarint * (1 + sizeof...(numbers)));
+    if (at == nullptr) return;
+    *at++ = static_cast<std::byte>(Entry::kTurnCall);
+    *at++ = static_cast<std::byte>(call);
+    at = put_time(at, now);
+    ((at = put_varint(at, static_cast<uint64_t>(numbers))), ...);
+    file_->commit(at);
+  }
+  void end_call() { end({}); }
+
+  // ---- CallLog ---------------------------------------------------------------------------------------------
+  void lend(JfcConfig*) override;
+  void lend(JfrConfig*) override;
+  void lend(SendQueueConfig*) override;
+  void begin(Call, std::initializer_list<Bytes> arguments) override;
+  void end(std::initializer_list<Bytes> results) override;
+  void dropped(Counter why) override;
+
+  // ---- from the Host, during a call ------------------------------------------------------------------------
+  void began(bool room);
+  void sent(uint32_t link, std::span<const std::byte> frame);
+  void copied(CopyResult);
+
+  // The ring of a queue that was there before, with its contents, under the id of its object or the number of its JFC.
+  // 0: there is no memory.
+  uint32_t adopt(const Ring& real);
+
+  // No further entry is written.
+  void stop(Ended);
+
+ private:
+  std::byte* begin_entry(size_t most);
+  void put_turn_end();
+  std::byte* put_time(std::byte* at, Instant now);
+  void take_all();
+  void take(uint32_t ring);
+  void take_elements(uint32_t number, Ring& ring, uint32_t produced);
+  void take_completion_side(uint32_t number, Ring& ring);
+  void take_rate(uint32_t number, Ring& ring);
+  template <class... Numbers>
+  void take_before(Call call, Numbers... numbers) {
+    const uint64_t first[] = {static_cast<uint64_t>(numbers)..., 0};
+    take_rung(call, static_cast<uint32_t>(first[0]));
+  }
+  void take_rung(Call call, uint32_t object);
+  void lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
+            OwnerLimits** limits);
+  void settle_lent(std::initializer_list<Bytes> results);
+  void name_ring(uint32_t ring, uint32_t id);
+  uint32_t ring_of(RingKind kind, uint32_t id) const;
+  void put_results(std::initializer_list<Bytes> results);
+
+  std::unique_ptr<FileWriter> file_;
+  RecorderOptions options_;
+  Ended ended_ = Ended::kNot;
+  Shadows shadows_;
+  LikeFrames frames_in_, frames_out_;
+  std::vector<uint32_t> queue_rings_, jfc_rings_;  // by id of a send queue or JFR, and by JFC
+  std::vector<uint32_t> unflushed_;
+  uint32_t depth_ = 0;     // calls within calls are no inputs
+  bool in_turn_ = false;
+  size_t turn_began_ = 0;  // in the file
+  uint64_t last_ns_ = 0;
+  Call call_{};            // under way
+  uint32_t begun_ = 0, copies_ = 0;  // of the call under way
+  std::span<const std::byte> frame_;  // of the call under way
+  uint32_t lent_ = 0;    // ring of the object that the call under way makes
+  uint32_t object_ = 0;  // that it destroys
+};
+
+}  // namespace ub::record

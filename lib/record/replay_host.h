@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What surrounds a Core that is replayed (lib/transport/host.h): it answers as the recording says, keeps the headers of
+// frames that are sent, and has no memory but zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/base/crc32.h"
+#include "lib/record/frame_shape.h"
+#include "lib/record/recorder.h"
+#include "lib/transport/host.h"
+#include "lib/transport/looking/note.h"
+
+namespace ub::record {
+
+struct SentFrame {
+  uint32_t link;
+  uint32_t bytes;
+  uint32_t sum;  // of its header
+  std::vector<std::byte> frame;
+};
+
+// What the Host answered during one call, where it was not "yes" and "done".
+struct Answers {
+  std::vector<uint32_t> refused;                          // numbers of tx_begin()
+  std::vector<std::pair<uint32_t, CopyResult>> copies;  // numbers of copies
+
+  void clear() {
+    refused.clear();
+    copies.clear();
+  }
+};
+
+// The bytes of a frame of which a recording keeps the CRC.
+inline size_t header_bytes(std::span<const std::byte> frame) {
+  const FrameShape shape = shape_of(frame);
+  const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
+  return std::min<size_t>(shape.payload_bytes != 0 ? shape.payload_at : end, LikeFrames::kMostBytes);
+}
+inline uint32_t sum_of_header(std::span<const std::byte> frame) {
+  return crc32_final(crc32_update(crc32_init(), frame.data(), header_bytes(frame)));
+}
+
+class ReplayHost {
+ public:
+  static constexpr bool kLooksClosely = true;
+
+  // ---- for the replayer ----
+  void begin_call(Answers&& answers) {
+    answers_ = std::move(answers);
+    begun_ = copies_ = 0;
+    sent_.clear();
+  }
+  std::vector<SentFrame>& sent() { return sent_; }
+  std::function<void(const Note&)> on_note;
+
+  // ---- Host ----
+  std::byte* tx_begin(uint32_t, size_t bytes) {
+    const uint32_t number = begun_++;
+    for (const uint32_t refused : answers_.refused)
+      if (refused == number) return nullptr;
+    std::unique_ptr<std::byte[]> frame;
+    if (!free_.empty() && bytes <= kFrameRoom) {
+      frame = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      frame = std::make_unique<std::byte[]>(std::max(bytes, kFrameRoom));
+    }
+    std::byte* at = frame.get();
+    open_.emplace(at, std::move(frame));
+    return at;
+  }
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+    const std::span<const std::byte> all(frame, bytes);
+    sent_.push_back({link, static_cast<uint32_t>(bytes), sum_of_header(all),
+                     std::vector<std::byte>(frame, frame + header_bytes(all))});
+    tx_abort(link, frame);
+  }
+  void tx_abort(uint32_t, std::byte* frame) {
+    const auto it = open_.find(frame);
+    if (it == open_.end()) return;
+    free_.push_back(std::move(it->second));
+    open_.erase(it);
+  }
+  void tx_may_wait(uint32_t) {}
+  void tx_hold(uint32_t link, std::byte* frame, std::byte*) { tx_abort(link, frame); }
+  void tx_drop(std::byte*) {}
+
+  CopyResult gather(std::byte* dst, const std::byte*, size_t bytes, CopyTag) {
+    std::memset(dst, 0, bytes);
+    return next_copy();
+  }
+  CopyResult place(std::byte*, const std::byte*, size_t, bool, CopyTag) { return next_copy(); }
+  CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) {
+    *old = {};
+    return next_copy();
+  }
+  void load(std::byte* block, const std::byte*, size_t bytes) { std::memset(block, 0, bytes); }
+  void store(std::byte*, const std::byte*, size_t) {}
+  void note(const Note& note) {
+    if (on_note) on_note(note);
+  }
+
+ private:
+  static constexpr size_t kFrameRoom = 9728;
+
+  CopyResult next_copy() {
+    const uint32_t number = copies_++;
+    for (const auto& [at, result] : answers_.copies)
+      if (at == number) return result;
+    return CopyResult::kDone;
+  }
+
+  Answers answers_;
+  uint32_t begun_ = 0, copies_ = 0;
+  std::vector<SentFrame> sent_;
+  std::unordered_map<std::byte*, std::unique_ptr<std::byte[]>> open_;
+  std::vector<std::unique_ptr<std::byte[]>> free_;
+};
+
+}  // namespace ub::record

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/record/replayer.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+
+#include "lib/base/bytes.h"
+#include "lib/record/call_kinds.h"
+#include "lib/record/image.h"
+#include "lib/record/recorded_core.h"
+#include "lib/record/replay_calls.h"
+
+namespace ub::record {
+
+namespace {
+
+std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
+std::string text(const char* format, ...) {
+  char line[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  return line;
+}
+
+std::string hex(const std::byte* at, size_t bytes) {
+  std::string out;
+  for (size_t i = 0; i < bytes; ++i) out += text("%02x", static_cast<unsigned>(at[i]));
+  return out;
+}
+
+bool is_of_call(Entry entry) { return entry >= Entry::kRefused && entry <= Entry::kResult; }
+
+size_t words(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+}  // namespace
+
+Replayer::~Replayer() = default;
+
+// ---- beginning -------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Replayer> Replayer::open(const std::string& path, std::string* why) {
+  std::unique_ptr<Replayer> replayer(new Replayer);
+  replayer->file_ = FileReader::open(path, why);
+  if (replayer->file_ == nullptr || !replayer->take_start(why)) return nullptr;
+  return replayer;
+}
+
+bool Replayer::take_start(std::string* why) {
+  const FileHeader& h = header();
+  const size_t arena_bytes = ReplayCore::arena_bytes(h.config);
+  if (arena_bytes != h.arena_bytes) {
+    *why = text("the recorded Core has %" PRIu64 " bytes of tables, and one of this program %zu: it is another build",
+                h.arena_bytes, arena_bytes);
+    return false;
+  }
+  if (!arena_.take_at(h.arena, arena_bytes) || !shadows_.begin_at(h.shadows)) {
+    *why = text("the addresses of the recorded Core (0x%" PRIx64 ", 0x%" PRIx64 ") are taken in this process", h.arena,
+                h.shadows);
+    return false;
+  }
+  core_ = std::make_unique<ReplayCore>(h.config, arena_.data(), host_);
+  const std::span<const std::byte> body = file_->body();
+  in_ = std::make_unique<Input>(body.data(), body.data() + body.size());
+  for (uint32_t i = 0; i < h.rings && in_->good(); ++i) {
+    Ring ring = in_->value<Ring>();
+    ring.real_slots = ring.real_source = ring.real_work = nullptr;
+    ring.real_indices = nullptr;
+    ring.real_limits = nullptr;
+    shadows_.put(i, ring);
+  }
+  if (!in_->good() || h.shadows_bytes > shadows_.memory().bytes() ||
+      !take_image(*in_, *core_, {shadows_.memory().data(), h.shadows_bytes}, {arena_.data(), arena_.bytes()})) {
+    *why = "the file is cut off within its image, so there is nothing to begin with";
+    return false;
+  }
+  auto& asked = core_->engine<bypass::Engine<ReplayHost>>().state().asked;
+  for (uint32_t handle = 1; handle <= asked.handles.high_water(); ++handle)
+    for (uint32_t i = 0; i < bypass::kRecordsPerHandle; ++i) asked.record(handle, i).to = memory_of_nobody();
+  core_->look(true);
+  frames_in_.forget();
+  frames_out_.forget();
+  return true;
+}
+
+bool Replayer::differs(const std::string& what) {
+  if (!fault_.empty()) return false;
+  fault_ = text("call %" PRIu64 " (%s): ", step_.number, kCallNames[static_cast<uint32_t>(step_.call)]) + what;
+  return false;
+}
+
+// ---- the next call ---------------------------------------------------------------------------------------------
+
+Replayer::Outcome Replayer::next() {
+  if (!fault_.empty()) return Outcome::kDiffers;
+  while (!in_->empty()) {
+    const auto entry = static_cast<Entry>(in_->byte());
+    if (entry == Entry::kEnd) return Outcome::kEnd;
+    bool good = true, is_call = true;
+    switch (entry) {
+      case Entry::kCall:
+        good = run_call();
+        break;
+      case Entry::kTurnCall:
+        good = run_turn_call();
+        break;
+      case Entry::kFrame:
+        good = run_frame();
+        break;
+      default:
+        is_call = false;
+        good = take_change(entry);
+    }
+    if (!in_->good()) {  // the writer was killed within this entry
+      fault_.clear();
+      return Outcome::kEnd;
+    }
+    if (!good) return Outcome::kDiffers;
+    if (is_call) return Outcome::kStep;
+  }
+  return Outcome::kEnd;
+}
+
+// What is no call: changes of rings, and what the last turn has done.
+bool Replayer::take_change(Entry entry) {
+  if (entry == Entry::kTurnEnd || entry == Entry::kOutput) return compare_output(entry == Entry::kTurnEnd);
+  const auto number = static_cast<uint32_t>(in_->varint());
+  if (entry == Entry::kLent) {
+    Ring ring = in_->value<Ring>();
+    ring.real_slots = ring.real_source = ring.real_work = nullptr;
+    ring.real_indices = nullptr;
+    const bool limited = std::exchange(ring.real_limits, nullptr) != nullptr;
+    const auto limits = limited ? in_->value<OwnerLimits>() : OwnerLimits{};
+    if (!in_->good() || !shadows_.put_zeroed(number, ring)) return differs("it has rings where there is no memory");
+    if (limited) *ring.limits = limits;
+    lent_ = number;
+    if (gone_ == number) gone_ = 0;
+    return true;
+  }
+  if (number == 0 || number >= shadows_.size() || shadows_[number].kind == RingKind::kNone)
+    return differs(text("an application used ring %u, which there is not", number));
+  Ring& ring = shadows_[number];
+  switch (entry) {
+    case Entry::kPosted:
+      post(ring, in_->varint());
+      return true;
+    case Entry::kJumped:
+      ring.produced = static_cast<uint32_t>(in_->varint());
+      ring.indices->produced.store(ring.produced, std::memory_order_relaxed);
+      return true;
+    case Entry::kConsumed:
+      ring.consumed += static_cast<uint32_t>(in_->varint());
+      ring.indices->consumed.store(ring.consumed, std::memory_order_relaxed);
+      return true;
+    case Entry::kArmed:
+      ring.armed = static_cast<uint32_t>(in_->varint());
+      ring.armed_at = static_cast<uint32_t>(in_->varint());
+      ring.indices->armed_at.store(ring.armed_at, std::memory_order_relaxed);
+      ring.indices->armed.store(ring.armed, std::memory_order_relaxed);
+      return true;
+    case Entry::kRate:
+      if (ring.limits == nullptr) return differs("it limits the rate of a queue without limits");
+      ring.limits->pacer.bytes_per_second = in_->varint();
+      ring.limits->pacer.next = {};
+      return true;
+    default:
+      return differs(text("entry %u is none that this program knows", static_cast<unsigned>(entry)));
+  }
+}
+
+void Replayer::post(Ring& ring, uint64_t count) {
+  for (; count != 0 && in_->good(); --count, ++ring.produced) {
+    in_->difference(ring.like, kSlotBytes);
+    std::memcpy(ring.element(ring.produced), ring.like, kSlotBytes);
+  }
+  ring.indices->produced.store(ring.produced, std::memory_order_relaxed);
+}
+
+// What stands behind a call: how the Host answered, and what came out.
+void Replayer::take_expected() {
+  expected_ = {};
+  answers_.clear();
+  while (!in_->empty() && is_of_call(static_cast<Entry>(*in_->at()))) {
+    SentFrame sent{};
+    switch (static_cast<Entry>(in_->byte())) {
+      case Entry::kRefused:
+        answers_.refused.push_back(static_cast<uint32_t>(in_->varint()));
+        break;
+      case Entry::kCopy: {
+        const auto number = static_cast<uint32_t>(in_->varint());
+        answers_.copies.emplace_back(number, static_cast<CopyResult>(in_->byte()));
+        break;
+      }
+      case Entry::kBadIcrc:
+        expected_.bad_icrc = true;
+        break;
+      case Entry::kHeader: {
+        const auto link = static_cast<uint32_t>(in_->varint());
+        const size_t bytes = std::min<size_t>(in_->varint(), LikeFrames::kMostBytes);
+        std::byte* like = frames_out_.of(link, bytes);
+        in_->difference(like, words(bytes));
+        sent.frame.assign(like, like + bytes);
+        if (in_->byte() != static_cast<uint8_t>(Entry::kSent)) return;
+        [[fallthrough]];
+      }
+      case Entry::kSent:
+        sent.link = static_cast<uint32_t>(in_->varint());
+        sent.bytes = static_cast<uint32_t>(in_->varint());
+        if (const std::byte* sum = in_->take(4)) sent.sum = load_le32(sum);
+        expected_.sent.push_back(std::move(sent));
+        break;
+      default:
+        expected_.result_bytes = in_->varint();
+        expected_.results = in_->take(expected_.result_bytes);
+        break;
+    }
+  }
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------
+
+bool Replayer::run_call() {
+  step_ = {.number = step_.number + 1, .now = core_->state().now};
+  step_.call = static_cast<Call>(in_->byte());
+  const size_t bytes = in_->varint();
+  const std::byte* from = in_->take(bytes);
+  if (from == nullptr) return false;
+  take_expected();
+  host_.begin_call(std::move(answers_));
+  Input arguments(from, from + bytes);
+  if (destroys(step_.call)) std::memcpy(&object_, from + bytes - sizeof object_, sizeof object_);
+  results_.clear();
+  std::vector<std::byte>* out = &results_;
+  bool complete = false;
+  switch (step_.call) {
+#define UB_CALL(id, method)                                           \
+  case Call::id:                                                      \
+    complete = run(*core_, &ReplayCore::method, arguments, out); \
+    break;
+#define UB_ROCE_CALL(id, method)                                                                         \
+  case Call::id:                                                                                         \
+    complete = core_->roce() != nullptr && run(*core_->roce(), &roce::Engine<ReplayHost>::method, arguments, out); \
+    break;
+#define UB_BYPASS_CALL(id, method)                                                                          \
+  case Call::id:                                                                                            \
+    complete = run(core_->engine<bypass::Engine<ReplayHost>>().requester(),                                 \
+                   &bypass::Requester<ReplayHost>::method, arguments, out);                                 \
+    break;
+#define UB_TURN_CALL(id, method) \
+  case Call::id:                 \
+    break;
+#include "lib/transport/looking/calls.def"
+  }
+  if (!complete) return differs("its arguments are cut off");
+  step_.sent = &host_.sent();
+  const bool same = compare_sent() && fits_results(results_);
+  settle_made(results_);
+  return same;
+}
+
+bool Replayer::run_turn_call() {
+  step_ = {.number = step_.number + 1};
+  step_.call = static_cast<Call>(in_->byte());
+  last_ns_ += in_->varint();
+  const Instant now = step_.now = Instant{last_ns_};
+  uint64_t first = 0, second = 0;
+  const bool has_one = step_.call != Call::kOnTimer;
+  if (has_one) first = in_->varint();
+  if (step_.call == Call::kPollPackets || step_.call == Call::kOnCopyDone) second = in_->varint();
+  take_expected();
+  if (!in_->good()) return false;
+  host_.begin_call(std::move(answers_));
+  const auto object = step_.object = static_cast<uint32_t>(first);
+  results_.clear();
+  switch (step_.call) {
+    case Call::kOnPosted:
+      core_->on_posted(now, object);
+      break;
+    case Call::kOnCompletionsRead:
+      core_->on_completions_read(now, object);
+      break;
+    case Call::kOnArmed:
+      core_->on_armed(now, object);
+      break;
+    case Call::kOnCopyDone:
+      core_->on_copy_done(now, first, second != 0);
+      break;
+    case Call::kOnTimer:
+      core_->on_timer(now);
+      break;
+    case Call::kPollPackets:
+      add_result(core_->poll_packets(now, first, static_cast<Acks>(second)), &results_);
+      break;
+    case Call::kPollEvents: {
+      std::vector<Event> events(std::min<uint64_t>(first, 1024));
+      events.resize(core_->poll_events(events));
+      add_result(digest_of(events).sum(), &results_);
+      break;
+    }
+    default:
+      return differs("the file has it where a call of a turn should be");
+  }
+  step_.sent = &host_.sent();
+  return compare_sent() && fits_results(results_);
+}
+
+bool Replayer::run_frame() {
+  step_ = {.number = step_.number + 1};
+  step_.call = static_cast<Call>(in_->byte());
+  last_ns_ += in_->varint();
+  step_.now = Instant{last_ns_};
+  step_.link = static_cast<uint32_t>(in_->varint());
+  const size_t bytes = in_->varint(), payload_at = in_->varint(), payload = in_->varint();
+  if (bytes > 65536 || payload > bytes || payload_at > bytes - payload || bytes - payload > LikeFrames::kMostBytes)
+    return differs("the file has a frame with impossible lengths");
+  std::byte* like = frames_in_.of(step_.link, bytes - payload);
+  in_->difference(like, words(bytes - payload));
+  take_expected();
+  if (!in_->good()) return false;
+  std::vector<std::byte>& frame = step_.received;
+  frame.assign(bytes, std::byte{0});
+  std::memcpy(frame.data(), like, payload_at);
+  std::memcpy(frame.data() + payload_at + payload, like + payload_at, bytes - payload - payload_at);
+  if (payload != 0) {
+    const FrameShape shape = shape_of(frame);
+    if (shape.sum != FrameShape::Sum::kNone && load_le32(frame.data() + shape.icrc_at) != 0) {
+      const uint32_t right = right_icrc(frame, shape);
+      store_le32(frame.data() + shape.icrc_at, expected_.bad_icrc ? ~right : right);
+    }
+  }
+  host_.begin_call(std::move(answers_));
+  step_.call == Call::kOnPacket ? core_->on_packet(step_.now, step_.link, frame)
+                                : core_->on_lane_frame(step_.now, step_.link, frame);
+  step_.sent = &host_.sent();
+  return compare_sent();
+}
+
+// The object that a call has made or destroyed has its ring, or has none any more.
+void Replayer::settle_made(const std::vector<std::byte>& results) {
+  const uint32_t lent = std::exchange(lent_, 0), object = std::exchange(object_, 0);
+  if (lent == 0 && object == 0) return;
+  const bool ok = !results.empty() && results.front() == static_cast<std::byte>(Status::kOk);
+  if (lent != 0 && ok) {
+    std::memcpy(&shadows_[lent].id, results.data() + sizeof(Status), sizeof(uint32_t));
+  } else if (lent != 0) {
+    shadows_.put(lent, {});
+  } else if (ok) {
+    gone_ = shadows_.find(ring_kind_of(step_.call), object);
+  }
+}
+
+// ---- comparing -------------------------------------------------------------------------------------------------
+
+bool Replayer::fits_results(const std::vector<std::byte>& results) {
+  if (expected_.results == nullptr) return true;  // it told of none
+  if (expected_.result_bytes == results.size() && std::memcmp(expected_.results, results.data(), results.size()) == 0)
+    return true;
+  return differs("its result was " + hex(expected_.results, expected_.result_bytes) + ", and is " +
+                 hex(results.data(), results.size()) + " in the replay");
+}
+
+bool Replayer::compare_sent() {
+  const std::vector<SentFrame>& sent = host_.sent();
+  for (size_t i = 0; i < std::max(sent.size(), expected_.sent.size()); ++i) {
+    if (i == sent.size()) return differs(text("%zu frames were sent, and the replay sends %zu", expected_.sent.size(), i));
+    if (i == expected_.sent.size()) return differs(text("%zu frames were sent, and the replay sends another one", i));
+    const SentFrame& was = expected_.sent[i];
+    const SentFrame& is = sent[i];
+    if (was.link != is.link) return differs(text("frame %zu was sent over link %u, and leaves over %u", i, was.link, is.link));
+    if (was.bytes != is.bytes) return differs(text("frame %zu had %u bytes, and has %u", i, was.bytes, is.bytes));
+    if (was.sum == is.sum) continue;
+    if (was.frame.empty()) return differs(text("the header of frame %zu is another one", i));
+    size_t at = 0;
+    while (at < was.frame.size() && at < is.frame.size() && was.frame[at] == is.frame[at]) ++at;
+    return differs(text("byte %zu of the header of frame %zu is another one", at, i));
+  }
+  return true;
+}
+
+// What applications see. `all`: nothing new was recorded.
+bool Replayer::compare_output(bool all) {
+  const Digest digest = shadows_.tell();
+  if (gone_ != 0) shadows_.put(std::exchange(gone_, 0), {});
+  if (all) return digest.is_empty() || differs("applications see completions or indices that they did not see");
+  const std::byte* sum = in_->take(4);
+  if (sum == nullptr) return false;
+  return load_le32(sum) == digest.sum() || differs("completions, or indices of rings, are other ones");
+}
+
+}  // namespace ub::record

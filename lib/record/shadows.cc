@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/record/shadows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ub::record {
+
+namespace {
+
+constexpr size_t kAlign = 64;
+
+size_t rounded(size_t bytes) { return std::bit_ceil(std::max(bytes, kAlign)); }
+
+uint32_t load(const std::atomic<uint32_t>& index) { return index.load(std::memory_order_relaxed); }
+
+}  // namespace
+
+void Digest::add(std::span<const std::byte> bytes) {
+  for (size_t i = 0; i < bytes.size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min<size_t>(8, bytes.size() - i));
+    add(word);
+  }
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------
+
+std::byte* Shadows::allocate(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const size_t size = rounded(bytes);
+  std::vector<std::byte*>& free = free_[size];
+  if (!free.empty()) {
+    std::byte* at = free.back();
+    free.pop_back();
+    std::memset(at, 0, bytes);
+    return at;
+  }
+  if (size > memory_.bytes() - used_) return nullptr;
+  std::byte* at = memory_.data() + used_;
+  used_ += size;
+  return at;
+}
+
+uint32_t Shadows::lend(const Ring& real) {
+  Ring ring = real;
+  const size_t slots = size_t{real.slot_count} * kSlotBytes;
+  ring.slots = allocate(slots);
+  ring.source = real.real_source == nullptr ? nullptr : allocate(slots);
+  ring.indices = reinterpret_cast<QueueIndices*>(allocate(sizeof(QueueIndices)));
+  ring.work = allocate(real.work_bytes);
+  if (real.real_limits != nullptr) {
+    auto& [ours, users] = limits_[real.real_limits];
+    if (users++ == 0) {
+      ours = reinterpret_cast<OwnerLimits*>(allocate(sizeof(OwnerLimits)));
+      if (ours != nullptr) *ours = *real.real_limits;
+    }
+    ring.limits = ours;
+    ring.rate = real.real_limits->pacer.bytes_per_second;
+  }
+  const bool all = ring.slots != nullptr && ring.indices != nullptr && (real.real_source == nullptr) == (ring.source == nullptr) &&
+                   (real.work_bytes == 0) == (ring.work == nullptr) && (real.real_limits == nullptr) == (ring.limits == nullptr);
+  uint32_t number;
+  if (free_rings_.empty()) {
+    number = size();
+    rings_.push_back(ring);
+  } else {
+    number = free_rings_.back();
+    free_rings_.pop_back();
+    rings_[number] = ring;
+  }
+  if (all) return number;
+  give_back(number);
+  return 0;
+}
+
+void Shadows::give_back(uint32_t number) {
+  Ring& ring = rings_[number];
+  const auto free = [this](void* at, size_t bytes) {
+    if (at != nullptr) free_[rounded(bytes)].push_back(static_cast<std::byte*>(at));
+  };
+  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
+  free(ring.slots, slots);
+  free(ring.source, slots);
+  free(ring.indices, sizeof(QueueIndices));
+  free(ring.work, ring.work_bytes);
+  if (ring.real_limits != nullptr && --limits_[ring.real_limits].second == 0) {
+    *ring.real_limits = *limits_[ring.real_limits].first;
+    free(limits_[ring.real_limits].first, sizeof(OwnerLimits));
+    limits_.erase(ring.real_limits);
+  }
+  ring = {};
+  free_rings_.push_back(number);
+}
+
+void Shadows::return_contents(const Ring& ring) {
+  if (ring.kind != RingKind::kSend) return;
+  if (ring.work != nullptr) std::memcpy(ring.real_work, ring.work, ring.work_bytes);
+  if (ring.source != nullptr) {
+    std::memcpy(ring.real_slots, ring.slots, size_t{ring.slot_count} * kSlotBytes);
+    return;
+  }
+  for (uint32_t slot = load(ring.indices->consumed); slot != ring.produced; ++slot) {
+    const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
+    ring.real_slots[at] |= ring.slots[at] & static_cast<std::byte>(kWrDead);
+  }
+}
+
+void Shadows::put(uint32_t number, const Ring& ring) {
+  if (number >= rings_.size()) rings_.resize(number + 1);
+  rings_[number] = ring;
+}
+
+bool Shadows::put_zeroed(uint32_t number, const Ring& ring) {
+  constexpr uint32_t kMostRings = 1 << 20;
+  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
+  const auto is_ours = [this](const void* at, size_t bytes) {
+    const auto from = static_cast<const std::byte*>(at);
+    return at == nullptr || (from >= memory_.data() && bytes <= memory_.bytes() &&
+                             static_cast<size_t>(from - memory_.data()) <= memory_.bytes() - bytes);
+  };
+  if (number == 0 || number > kMostRings || !std::has_single_bit(ring.slot_count) || ring.slots == nullptr ||
+      ring.indices == nullptr)
+    return false;
+  const std::pair<void*, size_t> parts[] = {{ring.slots, slots}, {ring.source, slots},
+                                            {ring.indices, sizeof(QueueIndices)}, {ring.work, ring.work_bytes},
+                                            {ring.limits, sizeof(OwnerLimits)}};
+  for (const auto& [at, bytes] : parts)
+    if (!is_ours(at, bytes)) return false;
+  for (const auto& [at, bytes] : parts)
+    if (at != nullptr && at != ring.limits) std::memset(at, 0, bytes);
+  put(number, ring);
+  return true;
+}
+
+uint32_t Shadows::find(RingKind kind, uint32_t id) const {
+  for (uint32_t i = 1; i < rings_.size(); ++i)
+    if (rings_[i].kind == kind && rings_[i].id == id) return i;
+  return 0;
+}
+
+const std::byte* Shadows::real_of(const std::byte* p, size_t bytes) const {
+  if (p < memory_.data() || p >= memory_.data() + used_) return p;
+  for (const Ring& ring : rings_) {
+    const size_t slots = size_t{ring.slot_count} * kSlotBytes;
+    if (ring.slots == nullptr || p < ring.slots || p >= ring.slots + slots) continue;
+    std::byte* real = ring.real_slots + (p - ring.slots);
+    if (ring.source != nullptr) std::memcpy(real, p, bytes);
+    return real;
+  }
+  return p;
+}
+
+// ---- telling applications --------------------------------------------------------------------------------------
+
+// An application that finds a completion knows by `retiring` that its request will retire, and one that finds room in
+// the depth of a queue finds it in the ring.
+Digest Shadows::tell() {
+  Digest digest;
+  for (Ring& ring : rings_) {
+    if (ring.kind != RingKind::kSend) continue;
+    if (const uint32_t retiring = load(ring.indices->retiring); retiring != ring.told_retiring) {
+      if (ring.real_indices != nullptr) ring.real_indices->retiring.store(retiring, std::memory_order_relaxed);
+      ring.told_retiring = retiring;
+    }
+  }
+  for (Ring& ring : rings_)
+    if (ring.kind == RingKind::kCompletion) tell_completions(ring, digest);
+  for (Ring& ring : rings_) {
+    if (ring.kind == RingKind::kSend) tell_sent(ring, digest);
+    if (ring.kind == RingKind::kReceive) tell_received(ring, digest);
+  }
+  return digest;
+}
+
+void Shadows::tell_completions(Ring& ring, Digest& digest) {
+  const uint32_t produced = load(ring.indices->produced);
+  if (produced != ring.told_produced) {
+    digest.add(ring.id);
+    for (; ring.told_produced != produced; ++ring.told_produced) {
+      const size_t at = size_t{ring.told_produced & (ring.slot_count - 1)} * kSlotBytes;
+      digest.add({ring.slots + at, kSlotBytes});
+      if (ring.real_slots != nullptr) std::memcpy(ring.real_slots + at, ring.slots + at, kSlotBytes);
+    }
+    if (ring.real_indices != nullptr) ring.real_indices->produced.store(produced, std::memory_order_release);
+  }
+  if (const uint32_t armed = load(ring.indices->armed); armed != ring.armed) {  // the Core has told of completions
+    digest.add(armed);
+    uint32_t former = ring.armed;
+    if (ring.real_indices != nullptr) ring.real_indices->armed.compare_exchange_strong(former, armed);
+    ring.armed = armed;
+  }
+}
+
+void Shadows::tell_sent(Ring& ring, Digest& digest) {
+  const uint32_t consumed = load(ring.indices->consumed), retired = load(ring.indices->retired);
+  if (ring.real_source != nullptr && ring.completes_early) tell_reported(ring);
+  if (consumed == ring.told_consumed && retired == ring.told_retired) return;
+  digest.add(uint64_t{consumed} << 32 | retired);
+  if (ring.real_indices != nullptr) {
+    ring.real_indices->consumed.store(consumed, std::memory_order_release);
+    ring.real_indices->retired.store(retired, std::memory_order_release);
+  }
+  ring.told_consumed = consumed;
+  ring.told_retired = retired;
+}
+
+// The Core marks elements in `source` that completed before older ones.
+void Shadows::tell_reported(const Ring& ring) {
+  for (uint32_t slot = load(ring.indices->consumed); slot != ring.produced; ++slot) {
+    const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
+    const auto flags = static_cast<uint8_t>(ring.source[at]);
+    if ((flags & kWrReported) != 0) ring.real_source[at] |= static_cast<std::byte>(kWrReported);
+  }
+}
+
+void Shadows::tell_received(Ring& ring, Digest& digest) {
+  const uint32_t consumed = load(ring.indices->consumed), retired = load(ring.indices->retired);
+  const uint32_t armed = load(ring.indices->armed);
+  if (consumed == ring.told_consumed && retired == ring.told_retired && armed == ring.armed) return;
+  digest.add(uint64_t{consumed} << 32 | retired);
+  digest.add(armed);
+  if (ring.real_indices != nullptr) {
+    ring.real_indices->consumed.store(consumed, std::memory_order_release);
+    ring.real_indices->retired.store(retired, std::memory_order_release);
+    if (armed != ring.armed) ring.real_indices->armed.store(armed, std::memory_order_relaxed);
+  }
+  ring.told_consumed = consumed;
+  ring.told_retired = retired;
+  ring.armed = armed;
+}
+
+}  // namespace ub::record
