@@ -18,6 +18,7 @@ namespace ub::record {
 namespace {
 
 constexpr uint32_t kManagementQp = 1;
+constexpr uint32_t kOriginalBytes = 8;  // of AtomicAckETH
 
 using Frame = std::span<const std::byte>;
 
@@ -77,8 +78,12 @@ void find_in_roce(FrameShape& shape, Frame frame, const wire::NetHeader& net) {
   if (drop == roce::Drop::kTooShort) return;
   shape.sum = FrameShape::Sum::kRoce;
   shape.icrc_at = static_cast<uint32_t>(net.end - frame.data());
-  if (drop == roce::Drop::kNone && packet.bth.dest_qp != kManagementQp)
+  if (drop != roce::Drop::kNone || packet.bth.dest_qp == kManagementQp) return;
+  if (packet.has(roce::kShapeAtomicAckEth)) {  // what the memory had before comes last
+    set_payload(shape, frame, packet.payload - kOriginalBytes, kOriginalBytes);
+  } else {
     set_payload(shape, frame, packet.payload, packet.payload_bytes);
+  }
 }
 
 }  // namespace

@@ -375,7 +375,8 @@ bool Replayer::compare_sent() {
     if (was.frame.empty()) return differs(text("the header of frame %zu is another one", i));
     size_t at = 0;
     while (at < was.frame.size() && at < is.frame.size() && was.frame[at] == is.frame[at]) ++at;
-    return differs(text("byte %zu of the header of frame %zu is another one", at, i));
+    return differs(text("byte %zu of the header of frame %zu is another one: ", at, i) +
+                   hex(was.frame.data(), was.frame.size()) + " was sent, " + hex(is.frame.data(), is.frame.size()) + " is");
   }
   return true;
 }

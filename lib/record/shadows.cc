@@ -101,8 +101,8 @@ void Shadows::return_contents(const Ring& ring) {
     std::memcpy(ring.real_slots, ring.slots, size_t{ring.slot_count} * kSlotBytes);
     return;
   }
-  for (uint32_t slot = load(ring.indices->consumed); slot != ring.produced; ++slot) {
-    const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
+  for (uint32_t left = ring.slots_in_use(); left != 0; --left) {
+    const size_t at = size_t{(ring.produced - left) & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
     ring.real_slots[at] |= ring.slots[at] & static_cast<std::byte>(kWrDead);
   }
 }
@@ -208,8 +208,8 @@ void Shadows::tell_sent(Ring& ring, Digest& digest) {
 
 // The Core marks elements in `source` that completed before older ones.
 void Shadows::tell_reported(const Ring& ring) {
-  for (uint32_t slot = load(ring.indices->consumed); slot != ring.produced; ++slot) {
-    const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
+  for (uint32_t left = ring.slots_in_use(); left != 0; --left) {
+    const size_t at = size_t{(ring.produced - left) & (ring.slot_count - 1)} * kSlotBytes + offsetof(Wqe, flags);
     const auto flags = static_cast<uint8_t>(ring.source[at]);
     if ((flags & kWrReported) != 0) ring.real_source[at] |= static_cast<std::byte>(kWrReported);
   }

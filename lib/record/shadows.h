@@ -54,6 +54,11 @@ struct Ring {
   alignas(8) std::byte like[kSlotBytes] = {};
   bool is_raw = false;
 
+  // The slots that the Core has not given back. A hostile application may have posted impossible ones.
+  uint32_t slots_in_use() const {
+    const uint32_t used = produced - indices->consumed.load(std::memory_order_relaxed);
+    return used <= slot_count ? used : 0;
+  }
   // What an application writes elements into.
   std::byte* elements() const { return source != nullptr ? source : slots; }
   const std::byte* real_elements() const { return real_source != nullptr ? real_source : real_slots; }
