@@ -42,6 +42,7 @@
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/trace.h"
+#include "dataplane/watched_core.h"
 #include "dataplane/worker.h"
 #include "lib/base/fault/plan.h"
 #include "lib/base/idle_yield.h"
@@ -231,17 +232,22 @@ class Nic {
   bool may_ask_host(std::string* why) const;
   bool drive_owned(Acks acks);
   void report_links();
-  // Owned, while has_faults_: what the clock says. True: nobody may drive.
+  template <class Entry>
+  bool drive_by(Entry& entry, Acks acks);
+  void watch(CoreWatcher&);
+  void unwatch(CoreWatcher&);
+  void note_special();
+  bool drive_watched(Acks acks);
+  void send_posted(uint32_t jetty, Acks acks);
+  void send_owed();
+  void report_events();
+  // Owned, while is_special_: what the clock says. True: nobody may drive.
   bool step_faults();
   void begin_impairments(const LoadedConfig&);
   void set_port_down(bool down);
   Instant next_fault_change() const;
   bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void wait_while_stopped();
-  // Owned: as Worker::send_owed().
-  void send_owed() {
-    if (!is_stopped()) worker_->send_owed();
-  }
   void after_control();
   void report(const NicEvent& event) {
     if (const Event* of_core = std::get_if<Event>(&event); of_core && of_core->kind == EventKind::kChannelDead)
@@ -315,7 +321,8 @@ class Nic {
   std::mutex claiming_;                     // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
-  bool has_faults_ = false;                 // under ownership, beside the one above: both are asked in every turn
+  bool is_special_ = false;                 // under ownership, beside the one above: both are asked in every turn;
+                                            // there are faults or watchers
   std::atomic<bool> stopped_{false};        // by a fault: nobody may drive
   PortSet ports_;
   ipc::Mapping arena_;
@@ -364,6 +371,7 @@ class Nic {
 
   std::optional<fault::Timetable> port_down_, stop_fault_;  // of faults; this and the next under ownership
   fault::NicCounts fault_counts_;                           // without rnr, which the Core counts
+  std::vector<CoreWatcher*> watchers_;
 
   NicClients* clients_ = nullptr;
   std::optional<cpu_set_t> worker_cpus_;  // before any settings

@@ -120,7 +120,7 @@ bool Nic::take_turns(uint32_t handle, bypass::Turns& turns) {
   bool done = false;
   for (int round = 0; round < kRoundsInARow && !done; ++round) {
     if (round != 0) drive_owned(acks);
-    if (has_faults_ && step_faults()) [[unlikely]]
+    if (is_special_ && step_faults()) [[unlikely]]
       break;
     const Instant now = worker_->turn();
     calls.at(now);

@@ -45,7 +45,7 @@ Instant Nic::helper_deadline(Acks acks) const {
   Instant deadline = earlier(worker_->core().next_deadline(acks), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   deadline = earlier(worker_->real_time_of(deadline), ports_.lanes.listens_again_at());
-  if (has_faults_) [[unlikely]]
+  if (is_special_) [[unlikely]]
     deadline = earlier(deadline, next_fault_change());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_due_at()) : deadline;
 }

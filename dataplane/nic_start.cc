@@ -134,7 +134,7 @@ void Nic::say_goodbye() {
   const Instant limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
   const auto goes_on = [&] {
-    return worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets() || ports_.is_sending();
+    return worker_->drive(worker_->core(), Acks::kNow, ignore) || worker_->core().has_packets() || ports_.is_sending();
   };
   while (worker_->now() < limit && goes_on()) {
   }

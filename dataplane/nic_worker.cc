@@ -122,7 +122,7 @@ bool Nic::run_errand() {
   if (errand_.load(std::memory_order_relaxed) == nullptr) return false;
   const Errand& errand = *errand_.exchange(nullptr, std::memory_order_acquire);
   errand.run(errand.what);
-  worker_->report([this](const Event& event) { report(event); });
+  report_events();
   statistics_stale_ = true;
   errands_done_.fetch_add(1, std::memory_order_release);
   errands_done_.notify_one();

@@ -3,6 +3,9 @@
 // One round of work of a NIC: frames in, doorbells, timers, frames out, events. Read it from drive() on; there is
 // nothing else that moves the Core.
 //
+// Entry: what takes the calls of a round. It is the Core itself, or something with the same members that passes them on
+// to the Core and looks at them.
+//
 // Doorbells: a thread that posts and does not get to own the Core leaves a bit per jetty in a bitmap with a
 // summary; the owner collects them. No idle queue is ever looked at.
 //
@@ -55,25 +58,25 @@ class Worker {
 
   // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
   // caller drives again at once, or calls send_owed().
-  template <class OnEvent>
-  bool drive(Acks acks, OnEvent&& on_event) {
+  template <class Entry, class OnEvent>
+  bool drive(Entry& entry, Acks acks, OnEvent&& on_event) {
     Instant now = turn();
     RxFrame frames[kBurst];
     size_t received = ports_.rx_burst(now, frames, kBurst);
     for (size_t i = 0; i < received; ++i) {
       if (i + 1 < received) __builtin_prefetch(frames[i + 1].data);
-      core_.on_packet(now, frames[i].link, {frames[i].data, frames[i].bytes});
+      entry.on_packet(now, frames[i].link, {frames[i].data, frames[i].bytes});
     }
     ports_.rx_release();
-    if (ports_.has_lanes()) received += serve_lanes(now);
-    if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
-    if (core_.next_deadline() <= now) {
-      core_.on_timer(now);
+    if (ports_.has_lanes()) received += serve_lanes(entry, now);
+    if (posted_.any()) posted_.take([&](uint32_t id) { entry.on_posted(now, id); });
+    if (entry.next_deadline() <= now) {
+      entry.on_timer(now);
       timer_ran_ = true;
     }
-    size_t sent = core_.poll_packets(now, kTxBudget, acks);
+    size_t sent = entry.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
-    report(on_event);
+    report(entry, on_event);
     return received + sent != 0;
   }
 
@@ -81,29 +84,30 @@ class Worker {
   bool take_timer_ran() { return std::exchange(timer_ran_, false); }
 
   // A doorbell of a thread that owns the Core: what it posted leaves at once.
-  template <class OnEvent>
-  void send_posted(uint32_t jetty, Acks acks, OnEvent&& on_event) {
+  template <class Entry, class OnEvent>
+  void send_posted(Entry& entry, uint32_t jetty, Acks acks, OnEvent&& on_event) {
     Instant now = turn();
-    core_.on_posted(now, jetty);
-    core_.poll_packets(now, kTxBudget, acks);
+    entry.on_posted(now, jetty);
+    entry.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
-    report(on_event);
+    report(entry, on_event);
   }
 
   // For whoever goes to sleep: acknowledgements that were held back leave, so that nobody has to wake for them.
-  void send_owed() {
-    if (!core_.has_packets()) return;
+  template <class Entry>
+  void send_owed(Entry& entry) {
+    if (!entry.has_packets()) return;
     Instant now = turn();
-    core_.poll_packets(now, kTxBudget, Acks::kNow);
+    entry.poll_packets(now, kTxBudget, Acks::kNow);
     ports_.tx_flush(now);
   }
 
   PostedBitmap<kIdSpace>& posted() { return posted_; }
 
-  template <class OnEvent>
-  void report(OnEvent&& on_event) {
+  template <class Entry, class OnEvent>
+  void report(Entry& entry, OnEvent&& on_event) {
     Event events[16];
-    while (size_t n = core_.poll_events(events)) {
+    while (size_t n = entry.poll_events(events)) {
       for (size_t i = 0; i < n; ++i) on_event(events[i]);
     }
   }
@@ -111,11 +115,12 @@ class Worker {
  private:
   static constexpr size_t kTxBudget = 2 * kBurst;
 
-  [[gnu::noinline]] size_t serve_lanes(Instant now) {
+  template <class Entry>
+  [[gnu::noinline]] size_t serve_lanes(Entry& entry, Instant now) {
     RxFrame frames[kBurst];
     const size_t requests = ports_.rx_lanes(frames, kBurst);
     for (size_t i = 0; i < requests; ++i) {
-      core_.on_lane_frame(now, frames[i].link, {frames[i].data, frames[i].bytes});
+      entry.on_lane_frame(now, frames[i].link, {frames[i].data, frames[i].bytes});
     }
     ports_.release_lanes();
     return requests;
