@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of the data path of a Core that is recorded. Whoever drives it makes them here instead of at the Core, with
-// the same arguments and results.
+// The calls that every turn of a Core has, which do not say themselves that they are made. Whoever drives a Core that is
+// recorded makes them here instead, with the same arguments and results.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -48,26 +48,7 @@ class RecordedCore {
     core_.on_lane_frame(now, link, frame);
     recorder_.end_call();
   }
-  void on_posted(Instant now, uint32_t id) {
-    recorder_.begin_turn_call(Call::kOnPosted, now, id);
-    core_.on_posted(now, id);
-    recorder_.end_call();
-  }
-  void on_completions_read(Instant now, uint32_t jfc) {
-    recorder_.begin_turn_call(Call::kOnCompletionsRead, now, jfc);
-    core_.on_completions_read(now, jfc);
-    recorder_.end_call();
-  }
-  void on_armed(Instant now, uint32_t jfc) {
-    recorder_.begin_turn_call(Call::kOnArmed, now, jfc);
-    core_.on_armed(now, jfc);
-    recorder_.end_call();
-  }
-  void on_copy_done(Instant now, CopyTag tag, bool ok) {
-    recorder_.begin_turn_call(Call::kOnCopyDone, now, tag, ok);
-    core_.on_copy_done(now, tag, ok);
-    recorder_.end_call();
-  }
+  void on_posted(Instant now, uint32_t id) { core_.on_posted(now, id); }  // which says so itself
   void on_timer(Instant now) {
     recorder_.begin_turn_call(Call::kOnTimer, now);
     core_.on_timer(now);
@@ -82,10 +63,10 @@ class RecordedCore {
     return sent;
   }
   size_t poll_events(std::span<Event> out) {
-    const size_t events = core_.poll_events(out);
-    if (events == 0) return 0;
+    if (!core_.has_events()) return 0;
     recorder_.tell();
     recorder_.begin_turn_call(Call::kPollEvents, core_.state().now, out.size());
+    const size_t events = core_.poll_events(out);
     const uint32_t digest = digest_of(out.first(events)).sum();
     recorder_.end({CallLog::Bytes(std::as_bytes(std::span(&digest, 1)))});
     return events;

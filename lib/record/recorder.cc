@@ -267,6 +267,7 @@ void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<cons
 void Recorder::begin(Call call, std::initializer_list<Bytes> arguments) {
   if (++depth_ != 1) return;
   call_ = call;
+  if (begin_bell(call, arguments)) return;
   if (!in_turn_) take_all();
   if (destroys(call)) std::memcpy(&object_, std::prev(arguments.end())->data(), sizeof object_);
   size_t bytes = 0;
@@ -278,6 +279,26 @@ void Recorder::begin(Call call, std::initializer_list<Bytes> arguments) {
   at = put_varint(at, bytes);
   for (const Bytes& argument : arguments) at = put_bytes(at, argument.data(), argument.size());
   file_->commit(at);
+}
+
+// Doorbells and ends of copies come often, so they are written in less space.
+bool Recorder::begin_bell(Call call, std::initializer_list<Bytes> arguments) {
+  if (call != Call::kOnPosted && call != Call::kOnCompletionsRead && call != Call::kOnArmed && call != Call::kOnCopyDone)
+    return false;
+  const Bytes* argument = arguments.begin();
+  Instant now;
+  std::memcpy(&now, argument++->data(), sizeof now);
+  uint64_t object = 0;
+  std::memcpy(&object, argument->data(), argument->size());
+  take_rung(call, static_cast<uint32_t>(object));
+  std::byte* at = begin_entry(3 + 2 * kMostVarint);
+  if (at == nullptr) return true;
+  *at++ = static_cast<std::byte>(Entry::kTurnCall);
+  *at++ = static_cast<std::byte>(call);
+  at = put_varint(put_time(at, now), object);
+  if (++argument != arguments.end()) *at++ = argument->front();
+  file_->commit(at);
+  return true;
 }
 
 void Recorder::put_results(std::initializer_list<Bytes> results) {

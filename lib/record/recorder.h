@@ -74,7 +74,7 @@ class Recorder final : public CallLog {
   template <class... Numbers>
   void begin_turn_call(Call call, Instant now, Numbers... numbers) {
     if (++depth_ != 1) return;
-    take_before(call, numbers...);
+    if (!in_turn_) take_all();
     std::byte* at = begin_entry(2 + kMostVarint * (1 + sizeof...(numbers)));
     if (at == nullptr) return;
     *at++ = static_cast<std::byte>(Entry::kTurnCall);
@@ -114,12 +114,8 @@ class Recorder final : public CallLog {
   void take_elements(uint32_t number, Ring& ring, uint32_t produced);
   void take_completion_side(uint32_t number, Ring& ring);
   void take_rate(uint32_t number, Ring& ring);
-  template <class... Numbers>
-  void take_before(Call call, Numbers... numbers) {
-    const uint64_t first[] = {static_cast<uint64_t>(numbers)..., 0};
-    take_rung(call, static_cast<uint32_t>(first[0]));
-  }
   void take_rung(Call call, uint32_t object);
+  bool begin_bell(Call, std::initializer_list<Bytes> arguments);
   void lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
             OwnerLimits** limits);
   void settle_lent(std::initializer_list<Bytes> results);

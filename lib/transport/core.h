@@ -158,6 +158,8 @@ class Core {
   void count(Counter counter, uint64_t times = 1) { s_.count(counter, times); }
   // Does poll_packets() have anything to send? kMayWait leaves out acknowledgements.
   bool has_packets(Acks acks = Acks::kNow) const;
+  // Has poll_events() anything to do?
+  bool has_events() const;
   // Would poll_packets() change nothing, whatever the time is?
   bool is_at_rest() const;
   // Is something ready to send, but held back until the peer acknowledges or answers what was sent before?
@@ -199,9 +201,12 @@ class Core {
   void look(bool yes);
 
   // ---- recording (docs/recording-design.md) ----------------------------------------------------------------
-  // Control calls are told to `log` from now on; null: to nobody. Whoever makes the calls of the data path tells it of
-  // those. The log stays the caller's.
-  void log_calls(CallLog* log) { s_.call_log = log; }
+  // Calls are told to `log` from now on; null: to nobody. Whoever makes those that every turn has (frames, timers,
+  // polls) tells it of them himself. The log stays the caller's.
+  void log_calls(CallLog* log) {
+    s_.call_log = log;
+    s_.observed = s_.looker.looks() || log != nullptr;
+  }
   // Calls fn(std::span<std::byte>) for each part of the state outside of the arena.
   template <class Fn>
   void each_part(Fn fn);
@@ -216,6 +221,10 @@ class Core {
   Core(const CoreConfig&, Arena, Host& host);
   CoreState& configured(const CoreConfig&);
   void on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
+  [[gnu::always_inline]] inline void take_post(uint32_t jetty);
+  [[gnu::always_inline]] inline void end_copy(CopyTag tag, bool ok);
+  [[gnu::noinline, gnu::cold]] void take_observed_post(uint32_t jetty);
+  [[gnu::noinline, gnu::cold]] void end_observed_copy(CopyTag tag, bool ok);
 
   CoreState s_;
   Host& host_;

@@ -56,6 +56,8 @@ struct CoreCommon {
   Looker looker;
   LastNotes* last_notes = nullptr;  // null: nobody wants them
   CallLog* call_log = nullptr;      // null: nobody records
+  bool observed = false;            // one of the two looks: `looker` or `call_log`
+  bool is_observed() const { return observed; }
 
  private:
   [[gnu::noinline, gnu::cold]] void keep(const Note& rare) const {

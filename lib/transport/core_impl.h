@@ -338,9 +338,22 @@ template <class Host, class Engines>
 void Core<Host, Engines>::on_posted(Instant now, uint32_t jetty) {
   s_.now = now;
   if (jetty >= kIdSpace) return;
-  note_of<Host>(s_, Stage::kPosted, jetty);
+  if (s_.is_observed()) [[unlikely]]
+    return take_observed_post(jetty);
+  take_post(jetty);
+}
+
+template <class Host, class Engines>
+void Core<Host, Engines>::take_post(uint32_t jetty) {
   const IdSlot& slot = s_.ids[jetty];
   engines_.any([&](auto& engine) { return engine.on_posted(slot.kind, slot.record); });
+}
+
+template <class Host, class Engines>
+void Core<Host, Engines>::take_observed_post(uint32_t jetty) {
+  LoggedCall call(s_.call_log, Call::kOnPosted, s_.now, jetty);
+  note_of<Host>(s_, Stage::kPosted, jetty);
+  take_post(jetty);
 }
 
 template <class Host, class Engines>
@@ -352,12 +365,14 @@ uint32_t Core<Host, Engines>::slots_posted(uint32_t jetty) const {
 
 template <class Host, class Engines>
 void Core<Host, Engines>::on_completions_read(Instant now, uint32_t jfc) {
+  LoggedCall call(s_.call_log, Call::kOnCompletionsRead, now, jfc);
   s_.now = now;
   if (jfc != 0 && jfc <= s_.jfcs.high_water() && s_.jfcs[jfc].in_use) ta::resume_jfc(s_, jfc);
 }
 
 template <class Host, class Engines>
 void Core<Host, Engines>::on_armed(Instant now, uint32_t jfc) {
+  LoggedCall call(s_.call_log, Call::kOnArmed, now, jfc);
   s_.now = now;
   if (jfc == 0 || jfc > s_.jfcs.high_water() || !s_.jfcs[jfc].in_use) return;
   ta::resume_jfc(s_, jfc);
@@ -367,8 +382,21 @@ void Core<Host, Engines>::on_armed(Instant now, uint32_t jfc) {
 template <class Host, class Engines>
 void Core<Host, Engines>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
+  if (s_.is_observed()) [[unlikely]]
+    return end_observed_copy(tag, ok);
+  end_copy(tag, ok);
+}
+
+template <class Host, class Engines>
+void Core<Host, Engines>::end_observed_copy(CopyTag tag, bool ok) {
+  LoggedCall call(s_.call_log, Call::kOnCopyDone, s_.now, tag, ok);
   note_of<Host>(s_, ok ? Stage::kCopyDone : Stage::kCopyFailed, static_cast<uint32_t>(tag >> 32),
                 static_cast<uint32_t>(tag));
+  end_copy(tag, ok);
+}
+
+template <class Host, class Engines>
+void Core<Host, Engines>::end_copy(CopyTag tag, bool ok) {
   if (HeldFrames::is_tag(tag)) {
     const uint32_t gathered = s_.held.on_gather_done(tag, ok);
     if (gathered != 0) engines_.any([&](auto& engine) { return engine.on_gathered(s_.held[gathered]); });
@@ -429,6 +457,11 @@ bool Core<Host, Engines>::has_packets(Acks acks) const {
 }
 
 template <class Host, class Engines>
+bool Core<Host, Engines>::has_events() const {
+  return s_.event_head != s_.event_tail || !s_.event_jfcs.empty();
+}
+
+template <class Host, class Engines>
 bool Core<Host, Engines>::is_at_rest() const {
   return !has_packets() && !s_.acks_found_no_room && s_.blocked_jfcs.empty() && !s_.held.has_orphans();
 }
@@ -449,6 +482,7 @@ void Core<Host, Engines>::look(bool yes) {
   if constexpr (Looks<Host>) {
     if (yes) s_.looker.begin(host_);
   }
+  s_.observed = s_.looker.looks() || s_.call_log != nullptr;
 }
 
 template <class Host, class Engines>

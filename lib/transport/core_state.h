@@ -122,13 +122,15 @@ struct CoreState : tp::State {
 // (Core::replace_state()).
 class ProcessWords {
  public:
-  explicit ProcessWords(const CoreState& s) : looker_(s.looker), last_notes_(s.last_notes), call_log_(s.call_log) {
+  explicit ProcessWords(const CoreState& s)
+      : looker_(s.looker), last_notes_(s.last_notes), call_log_(s.call_log), observed_(s.observed) {
     for (uint32_t i = 0; i < kMaxWaiterKinds; ++i) kinds_[i] = s.waiter_kinds[i];
   }
   void restore(CoreState& s) const {
     s.looker = looker_;
     s.last_notes = last_notes_;
     s.call_log = call_log_;
+    s.observed = observed_;
     for (uint32_t i = 0; i < kMaxWaiterKinds; ++i) s.waiter_kinds[i] = kinds_[i];
   }
 
@@ -136,6 +138,7 @@ class ProcessWords {
   Looker looker_;
   LastNotes* last_notes_;
   CallLog* call_log_;
+  bool observed_;
   WaiterKind kinds_[kMaxWaiterKinds];
 };
 

@@ -413,7 +413,7 @@ void Hostile::post() {
     }
     q->indices->produced.store(at + e.slots, std::memory_order_release);
   }
-  node_.ring_bell(world_.now(), q->id);
+  core().on_posted(world_.now(), q->id);
 }
 
 void Hostile::post_receive() {
@@ -435,14 +435,14 @@ void Hostile::post_receive() {
 void Hostile::consume() {
   CompletionRing* c = any(jfcs_);
   c->indices->consumed.store(c->indices->produced.load(), std::memory_order_release);
-  node_.completions_were_read(world_.now(), c->handle);
+  core().on_completions_read(world_.now(), c->handle);
 }
 
 void Hostile::call() {
-  node_.ring_bell(world_.now(), any(queues_)->id);
+  core().on_posted(world_.now(), any(queues_)->id);
   CompletionRing* c = any(jfcs_);
-  if (rng_.chance(0.5)) node_.completions_were_read(world_.now(), c->handle);
-  if (rng_.chance(0.5)) node_.was_armed(world_.now(), c->handle);
+  if (rng_.chance(0.5)) core().on_completions_read(world_.now(), c->handle);
+  if (rng_.chance(0.5)) core().on_armed(world_.now(), c->handle);
 }
 
 void Hostile::control() {

@@ -160,23 +160,6 @@ class Node {
   size_t copies_pending() const { return host_->pending(); }
   size_t frames_open() const { return host_->open_frames(); }
   SimCore& core() { return *core_; }
-  // Calls fn() with the Core, or with what records its calls.
-  template <class Fn>
-  auto through(Fn fn) {
-    if (recorder_ == nullptr) return fn(*core_);
-    record::RecordedCore<SimCore> recorded(*core_, *recorder_);
-    return fn(recorded);
-  }
-  // Calls of the data path, which a recording has to see.
-  void ring_bell(Instant now, uint32_t queue) {
-    through([=](auto& core) { core.on_posted(now, queue); });
-  }
-  void completions_were_read(Instant now, uint32_t jfc) {
-    through([=](auto& core) { core.on_completions_read(now, jfc); });
-  }
-  void was_armed(Instant now, uint32_t jfc) {
-    through([=](auto& core) { core.on_armed(now, jfc); });
-  }
   uint64_t counter(Counter c) const { return core_->counters()[c]; }
   Instant deadline() const {
     return up() ? later(clock_.real_time_of(core_->next_deadline()), held_until_) : Instant::never();
@@ -192,6 +175,13 @@ class Node {
   std::vector<std::span<const std::byte>> hostile_rings;  // elements that the Core fetched from hostile applications
 
  private:
+  // Calls fn() with the Core, or with what records its calls.
+  template <class Fn>
+  auto through(Fn fn) {
+    if (recorder_ == nullptr) return fn(*core_);
+    record::RecordedCore<SimCore> recorded(*core_, *recorder_);
+    return fn(recorded);
+  }
   void begin_recording();
   void configure();
   Region* add_local(App&, uint64_t bytes);

@@ -26,7 +26,7 @@ Instant Node::turn() {
 }
 
 void Node::ring(Queue* q) {
-  ring_bell(turn(), q->id);
+  core_->on_posted(turn(), q->id);
   drive();
 }
 
@@ -47,7 +47,7 @@ void Node::on_lane_frame(uint32_t link, std::span<const std::byte> frame) {
 void Node::copy_done(uint64_t copy) {
   CopyTag tag = 0;
   bool ok = host_->finish(copy, &tag);
-  through([&, now = turn()](auto& core) { core.on_copy_done(now, tag, ok); });
+  core_->on_copy_done(turn(), tag, ok);
   attend();
 }
 
@@ -107,7 +107,7 @@ void Node::drive() {
     }
   }
   if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
-  const std::string fault = held_back_fault(core_->state()) + unwoken_queue(*this, core_->state().now);
+  const std::string fault = held_back_fault(core_->state()) + unwoken_queue(*core_, core_->state().now);
   if (!fault.empty()) world_.model.fail("node %u: %s", index_, fault.c_str());
   plan_polls();
   driving_ = false;
@@ -202,7 +202,7 @@ void Node::poll(Jfc* jfc, uint32_t budget) {
     take_completion(jfc, c);
   }
   if (world_.failed() || !up()) return;
-  if (was_full && n != 0) completions_were_read(turn(), jfc->handle);
+  if (was_full && n != 0) core_->on_completions_read(turn(), jfc->handle);
   for (auto& app : apps_) {
     if (app->uid != jfc->app || !app->alive) continue;
     for (Jfr* r : app->jfrs) refill(r, world_.eager);
@@ -211,7 +211,7 @@ void Node::poll(Jfc* jfc, uint32_t budget) {
     jfc->armed = true;
     jfc->armed_since = world_.now();
     arm(*jfc->indices, Armed::kAny);
-    was_armed(turn(), jfc->handle);
+    core_->on_armed(turn(), jfc->handle);
   }
   drive();
 }

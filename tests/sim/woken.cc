@@ -23,14 +23,13 @@ bool is_idle(const SimCore& core, const SendQueue& q, Instant now) {
 
 }  // namespace
 
-std::string unwoken_queue(Node& node, Instant now) {
-  const SimCore& core = node.core();
+std::string unwoken_queue(SimCore& core, Instant now) {
   const CoreState& s = core.state();
   for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
     const SendQueue& q = s.queues[i];
     if (!is_idle(core, q, now)) continue;
     const uint32_t started = q.started_tail, head = q.started_head, id = s.jettys[q.jetty].id;
-    node.ring_bell(now, id);
+    core.on_posted(now, id);
     if (q.waits_for == 0 && q.started_tail == started && q.started_head == head) continue;
     char text[96];
     std::snprintf(text, sizeof text, "send queue %u of jetty %u could go on, and nobody woke it\n", i, id);

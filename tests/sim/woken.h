@@ -12,6 +12,6 @@
 namespace ub::sim {
 
 // The first queue that could go on, and that nobody woke; empty: there is none. It goes on then.
-std::string unwoken_queue(Node&, Instant now);
+std::string unwoken_queue(SimCore&, Instant now);
 
 }  // namespace ub::sim
