@@ -112,6 +112,10 @@ void Nic::unwatch(CoreWatcher& watcher) {
 void Nic::note_special() { is_special_ = port_down_ || stop_fault_ || !watchers_.empty(); }
 
 bool Nic::drive_watched(Acks acks) {
+  if (is_capturing() && capture_->has_ended()) {  // its file is full, for example
+    end_capture();
+    return drive_by(worker_->core(), acks);
+  }
   WatchedCore<NicCore> entry(worker_->core(), watchers_);
   return drive_by(entry, acks);
 }

@@ -7,8 +7,9 @@
 // Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
 // otherwise: the helper thread sleeps on it and says when something arrived.
 //
-// Wires to other instances may be impaired on purpose (docs/impair.md): links of theirs are then of the kind kImpaired,
-// and what is done for them, and for a port that a fault took down, stands in hindered_ports.cc.
+// Wires to other instances may be impaired on purpose (docs/impair.md): links of theirs are then of the kind kImpaired.
+// While frames are captured (docs/capture.md) other links are of the kind kWatched. What is done for both, and for a
+// port that a fault took down, stands in hindered_ports.cc.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -37,7 +38,10 @@
 
 namespace ub {
 
-enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kImpaired };
+class Capture;
+
+// The first two are asked for by one comparison.
+enum class LinkKind : uint8_t { kWatchedShm, kShm, kNone, kUdp, kPlugin, kLoopback, kLane, kImpaired, kWatched };
 
 class PortSet {
  public:
@@ -50,7 +54,7 @@ class PortSet {
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
-  // Never kImpaired.
+  // By what port its frames go: never kImpaired or watched.
   LinkKind kind_of(uint32_t link) const { return link < ports_.size() ? ports_[link] : LinkKind::kNone; }
   void set_kind(uint32_t link, LinkKind kind) {
     if (link >= ports_.size()) {
@@ -58,8 +62,11 @@ class PortSet {
       kinds_.resize(link + 1, LinkKind::kNone);
     }
     ports_[link] = kind;
-    const bool can_be_impaired = kind != LinkKind::kNone && kind != LinkKind::kLoopback && kind != LinkKind::kLane;
-    kinds_[link] = impaired_ && can_be_impaired ? LinkKind::kImpaired : kind;
+    kinds_[link] = way_of(kind);
+    if (capture_ != nullptr) forget_captured(link);
+  }
+  static bool can_be_impaired(LinkKind kind) {
+    return kind == LinkKind::kShm || kind == LinkKind::kUdp || kind == LinkKind::kPlugin;
   }
   // The link of plugins[index].
   void set_plugin(uint32_t link, size_t index) {
@@ -74,7 +81,7 @@ class PortSet {
   bool is_down() const { return down_; }
   void set_down(bool down) {
     down_ = down;
-    hindered_ = down_ || impaired_;
+    hindered_ = down_ || impaired_ || capture_ != nullptr;
   }
   // How many, since the last call.
   uint64_t take_lost() { return std::exchange(lost_, 0); }
@@ -91,6 +98,9 @@ class PortSet {
   bool is_sending() const { return impaired_ && impaired_->is_sending(); }
 
   // ---- looking ----
+  // From now on it hears of all frames at the ports, outside of the impairments; null: nobody does.
+  void set_capture(Capture* capture);
+  Capture* capture() const { return capture_; }
   // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
   std::function<void(const Note&)> on_note;
   void note(const Note& note) {
@@ -100,13 +110,8 @@ class PortSet {
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
     if (hindered_) [[unlikely]]
-      return down_ ? lose_received(now, out, room) : rx_impaired(now, out, room);
-    size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
-    if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
-    n += rx_plugins(now, out + n, room - n);
-    if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
-    received_ += n;
-    return n;
+      return rx_hindered(now, out, room);
+    return rx_ports(now, out, room);
   }
   void rx_release() {
     release_wires();
@@ -117,8 +122,8 @@ class PortSet {
   // Requests of loads and stores, apart from other frames because they are believed less.
   bool has_lanes() const { return lanes.watched_count() != 0; }
   size_t rx_lanes(RxFrame* out, size_t room) {
-    if (down_) [[unlikely]]
-      return 0;
+    if (hindered_) [[unlikely]]
+      return rx_lanes_hindered(out, room);
     const size_t n = lanes.rx_burst(out, room);
     received_ += n;
     return n;
@@ -150,7 +155,7 @@ class PortSet {
     abort_frame(kinds_[link], link, frame);
   }
   void tx_may_wait(uint32_t link) {
-    if (kinds_[link] == LinkKind::kShm) shm.tx_may_wait(link);
+    if (kinds_[link] <= LinkKind::kShm) shm.tx_may_wait(link);
   }
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
     foreign->frame_held(frame, held);
@@ -158,8 +163,8 @@ class PortSet {
   }
   void tx_drop(std::byte* held) { foreign->frame_aborted(held); }
   void tx_flush(Instant now) {
-    if (hindered_ && impaired_) [[unlikely]]
-      flush_impaired(now);
+    if (hindered_) [[unlikely]]
+      flush_hindered(now);
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
     if (!plugins.empty()) [[unlikely]]
@@ -350,11 +355,30 @@ class PortSet {
     return got;
   }
 
+  size_t rx_ports(Instant now, RxFrame* out, size_t room) {
+    size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
+    if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
+    n += rx_plugins(now, out + n, room - n);
+    if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
+    received_ += n;
+    return n;
+  }
+
+  // How frames leave by links of a port.
+  LinkKind way_of(LinkKind port) const {
+    if (impaired_ && can_be_impaired(port)) return LinkKind::kImpaired;
+    if (capture_ == nullptr || port == LinkKind::kNone) return port;
+    return port == LinkKind::kShm ? LinkKind::kWatchedShm : LinkKind::kWatched;
+  }
+  void forget_captured(uint32_t link);
+  size_t rx_hindered(Instant now, RxFrame* out, size_t room);
+  size_t rx_lanes_hindered(RxFrame* out, size_t room);
+  void flush_hindered(Instant now);
+  void commit_watched(uint32_t link, std::byte* frame, size_t bytes);
   size_t lose_received(Instant now, RxFrame* out, size_t room);
   size_t rx_impaired(Instant now, RxFrame* out, size_t room);
   std::byte* begin_impaired(uint32_t link, size_t bytes);
   void commit_impaired(uint32_t link, std::byte* frame, size_t bytes);
-  void abort_impaired(uint32_t link, std::byte* frame);
   void flush_impaired(Instant now);
   bool leave_impaired(uint32_t link, std::span<const std::byte> frame);
 
@@ -377,6 +401,9 @@ class PortSet {
         return lanes.tx_begin(link, bytes);
       case LinkKind::kImpaired:
         return begin_impaired(link, bytes);
+      case LinkKind::kWatchedShm:
+      case LinkKind::kWatched:
+        return begin_frame(ports_[link], link, bytes);
       case LinkKind::kNone:
         break;
     }
@@ -399,6 +426,9 @@ class PortSet {
         return lanes.tx_commit(link, frame, bytes);
       case LinkKind::kImpaired:
         return commit_impaired(link, frame, bytes);
+      case LinkKind::kWatchedShm:
+      case LinkKind::kWatched:
+        return commit_watched(link, frame, bytes);
       case LinkKind::kNone:
         return;
     }
@@ -417,7 +447,9 @@ class PortSet {
       case LinkKind::kLane:
         return lanes.tx_abort(link, frame);
       case LinkKind::kImpaired:
-        return abort_impaired(link, frame);
+      case LinkKind::kWatchedShm:
+      case LinkKind::kWatched:
+        return abort_frame(ports_[link], link, frame);
       case LinkKind::kNone:
         return;
     }
@@ -426,6 +458,7 @@ class PortSet {
   std::vector<LinkKind> kinds_{LinkKind::kNone};  // how frames of a link are sent
   std::vector<LinkKind> ports_{LinkKind::kNone};  // by what port
   std::unique_ptr<ImpairedWires> impaired_;
+  Capture* capture_ = nullptr;
   std::vector<PluginPort*> plugin_of_;  // by link
   size_t first_plugin_ = 0;
   uint64_t received_ = 0;
@@ -437,7 +470,7 @@ class PortSet {
   bool udp_sent_ = false;
   bool loopback_used_ = false;
   bool down_ = false;
-  bool hindered_ = false;  // down or impaired
+  bool hindered_ = false;  // down, impaired or captured
   uint64_t lost_ = 0;
 };
 
