@@ -106,7 +106,9 @@ bool CaptureWriter::write_all() {
   return goes_on && flush();
 }
 
+// False: it is not added.
 bool CaptureWriter::add(const CaptureRecord& record) {
+  if (buffer_.size() >= kMostBuffered && !flush()) return false;
   CaptureInterface& interface = *record.interface;
   const std::string comment = comment_of(record);
   for (;;) {
@@ -124,7 +126,7 @@ bool CaptureWriter::add(const CaptureRecord& record) {
     if (!next_file()) return false;
   }
   ++interface.buffered;
-  return buffer_.size() < kMostBuffered || flush();
+  return true;
 }
 
 void CaptureWriter::enter(CaptureInterface& interface) {

@@ -53,24 +53,32 @@ TEST(CaptureFilter, either_tpn_of_a_packet_will_do) {
 }
 
 TEST(CaptureFilter, kinds) {
-  const std::pair<const char*, const char*> known[] = {
-      {"write", "rtp"}, {"tpsack_cc", "rtp"}, {"cnp", "rtp"}, {"control", "record"}, {"um_send", "datagram"}};
+  const std::pair<const char*, const char*> known[] = {{"write", "rtp"},  {"tpsack_cc", "rtp"},  {"cnp", "rtp"},
+                                                       {"nth24", "rtp"},  {"control", "record"}, {"load", "bypass"},
+                                                       {"um_send", "datagram"}};
   for (const auto& [name, kind] : known) {
     for (const char* asked : {"record", "datagram", "rtp", "ctp", "bypass", "roce"}) {
       const bool wanted = std::string_view(asked) == kind;
       EXPECT_EQ(Filter(std::string("kind=") + asked).takes(frame(name)), wanted) << name << " " << asked;
     }
-    EXPECT_TRUE(Filter("kind=roce,record,rtp,datagram").takes(frame(name))) << name;
+    EXPECT_TRUE(Filter("kind=roce,record,rtp,datagram,bypass").takes(frame(name))) << name;
   }
+  std::string roce = frame("read");
+  roce[36] = 4791 >> 8;  // the port that it goes to
+  roce[37] = static_cast<char>(4791 & 0xff);
+  EXPECT_TRUE(Filter("kind=roce").takes(roce));
+  EXPECT_FALSE(Filter("kind=rtp").takes(roce));
   EXPECT_FALSE(Filter("kind=record,datagram,rtp,ctp,bypass,roce").takes("rubbish"));
 }
 
 TEST(CaptureFilter, the_peer_is_at_the_other_end) {
-  const std::string write = frame("write");
-  EXPECT_TRUE(Filter("peer=10.0.0.1").takes(write, 1, Direction::kIn));
-  EXPECT_FALSE(Filter("peer=10.0.0.1").takes(write, 1, Direction::kOut));
-  EXPECT_TRUE(Filter("peer=fd00::1,10.0.0.2").takes(write, 1, Direction::kOut));
-  EXPECT_FALSE(Filter("peer=10.0.0.3").takes(write));
+  const std::string read = frame("read");
+  EXPECT_TRUE(Filter("peer=10.0.0.1").takes(read, 1, Direction::kIn));
+  EXPECT_FALSE(Filter("peer=10.0.0.1").takes(read, 1, Direction::kOut));
+  EXPECT_TRUE(Filter("peer=fd00::1,10.0.0.2").takes(read, 1, Direction::kOut));
+  EXPECT_FALSE(Filter("peer=10.0.0.3").takes(read));
+  EXPECT_TRUE(Filter("peer=fd00::1").takes(frame("write")));
+  EXPECT_FALSE(Filter("peer=10.0.0.1").takes(frame("load"))) << "it has no address";
 }
 
 TEST(CaptureFilter, dropped_frames_by_the_names_of_counters) {

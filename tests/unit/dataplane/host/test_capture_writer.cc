@@ -293,7 +293,7 @@ TEST_F(CaptureWriterTest, of_several_files_the_last_ones_stay) {
   ASSERT_TRUE(writer.start(&why)) << why;
   ASSERT_EQ(settled(writer, State::kOpening), State::kRunning);
   uint32_t frames = 0;
-  for (; frames < 1000; ++frames) ASSERT_TRUE(put_or_miss(writer, 1000, static_cast<uint8_t>(frames)));
+  for (; frames < 1100; ++frames) ASSERT_TRUE(put_or_miss(writer, 1000, static_cast<uint8_t>(frames)));
   writer.ring().publish();
   writer.stop();
   ASSERT_EQ(settled(writer, State::kRunning), State::kEnded);
