@@ -50,6 +50,10 @@ class Capture final : public CoreWatcher {
   }
   // Its file is closed, for whatever reason.
   bool has_ended() const { return writer_.state() >= CaptureWriter::State::kEnded; }
+  // Gives its memory back, if it has ended and the ports do not know it any more.
+  void free_memory() {
+    if (has_ended()) writer_.free_memory();
+  }
   // "ok running: 12 packets, 3400 bytes in /tmp/x.pcapng, 0 missed"; or opening, ended, or failed with why.
   std::string status() const;
   const std::string& path() const { return writer_.target().path; }

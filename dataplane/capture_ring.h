@@ -38,6 +38,8 @@ class CaptureRing {
   // `bytes`: a power of two, at least 128 KiB. Not usable: no memory (is_usable()).
   explicit CaptureRing(size_t bytes) : mask_(bytes - 1) { memory_.map_private(bytes); }
   bool is_usable() const { return static_cast<bool>(memory_); }
+  // Gives its memory back. Nothing can be put in or taken any more.
+  void free() { memory_.reset(); }
   // By the writer, before anything is put in: takes the memory, so that the owner meets no page fault.
   void touch();
 

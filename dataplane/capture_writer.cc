@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/capture_writer.h"
 
+#include <pthread.h>
 #include <sys/utsname.h>
 
 #include <new>
@@ -32,6 +33,11 @@ CaptureWriter::~CaptureWriter() {
   if (thread_.joinable()) thread_.join();
 }
 
+void CaptureWriter::free_memory() {
+  if (thread_.joinable()) thread_.join();
+  ring_.free();
+}
+
 bool CaptureWriter::start(std::string* why) {
   if (!ring_.is_usable()) {
     *why = "there is no memory for the frames of a capture";
@@ -51,6 +57,7 @@ bool CaptureWriter::start(CaptureFile file, std::string* why) {
 // ---- the thread ------------------------------------------------------------------------------------------------
 
 void CaptureWriter::run() {
+  if (target_.cpus) pthread_setaffinity_np(pthread_self(), sizeof *target_.cpus, &*target_.cpus);
   State end = State::kFailed;
   try {
     if (is_open_ || file_.open(target_.path, target_.files, &why_)) {

@@ -9,10 +9,11 @@
 // Thread: the owner of the Core, but for what says otherwise.
 #pragma once
 
-#include <array>
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,6 +46,7 @@ struct CaptureTarget {
   uint64_t most_bytes = 0;  // of a file; 0: no limit
   uint32_t files = 0;       // so many stay, and there is always another one; 0: one file, which gets full
   uint32_t snap = 0;        // so many bytes of a frame are kept; 0: all
+  std::optional<cpu_set_t> cpus = {};  // where the thread may run; none: where the one that starts it may
 };
 
 class CaptureWriter {
@@ -65,6 +67,8 @@ class CaptureWriter {
   // Nothing more is put in; what is there is written, and the file ends.
   void stop() { stopping_.store(true, std::memory_order_release); }
 
+  // Once it has ended.
+  void free_memory();
   bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
   CaptureRing& ring() { return ring_; }

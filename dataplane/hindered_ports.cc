@@ -2,7 +2,6 @@
 //
 // Frames of ports that somebody hinders on purpose: a fault took them down (docs/fault-injection.md), or their wires
 // are impaired (docs/impair.md); or of those that are captured (docs/capture.md).
-#include <algorithm>
 #include <cstring>
 
 #include "dataplane/capture.h"
@@ -28,6 +27,18 @@ size_t PortSet::rx_lanes_hindered(RxFrame* out, size_t room) {
   return n;
 }
 
+// Null: a sender of a slow line has to wait.
+std::byte* PortSet::begin_hindered(uint32_t link, size_t bytes) {
+  return is_impaired(link) && !impaired_->has_room() ? nullptr : begin_frame(ports_[link], link, bytes);
+}
+
+void PortSet::commit_hindered(uint32_t link, std::byte* frame, size_t bytes) {
+  if (!is_impaired(link)) return commit_to_port(link, frame, bytes);
+  if (!impaired_->stage({link, frame, bytes})) abort_hindered(link, frame);
+}
+
+void PortSet::abort_hindered(uint32_t link, std::byte* frame) { abort_frame(ports_[link], link, frame); }
+
 // The end of a turn.
 void PortSet::flush_hindered(Instant now) {
   if (impaired_) flush_impaired(now);
@@ -38,14 +49,15 @@ void PortSet::flush_hindered(Instant now) {
 
 void PortSet::set_capture(Capture* capture) {
   capture_ = capture;
-  std::transform(ports_.begin(), ports_.end(), kinds_.begin(), [this](LinkKind port) { return way_of(port); });
+  for (uint32_t link = 0; link < ports_.size(); ++link) set_way(link);
   set_down(down_);
 }
 
 void PortSet::forget_captured(uint32_t link) { capture_->forget(link); }
 
-void PortSet::commit_watched(uint32_t link, std::byte* frame, size_t bytes) {
-  capture_->sent(link, {frame, bytes});
+// A frame leaves.
+void PortSet::commit_to_port(uint32_t link, std::byte* frame, size_t bytes) {
+  if (capture_ != nullptr) capture_->sent(link, {frame, bytes});
   commit_frame(ports_[link], link, frame, bytes);
 }
 
@@ -79,18 +91,9 @@ size_t PortSet::rx_impaired(Instant now, RxFrame* out, size_t room) {
   return own + impaired_->take_received(now, out + own, room - own);
 }
 
-// Null: a sender of a slow line has to wait.
-std::byte* PortSet::begin_impaired(uint32_t link, size_t bytes) {
-  return impaired_->has_room() ? begin_frame(ports_[link], link, bytes) : nullptr;
-}
-
-void PortSet::commit_impaired(uint32_t link, std::byte* frame, size_t bytes) {
-  if (!impaired_->stage({link, frame, bytes})) abort_frame(ports_[link], link, frame);
-}
-
 // What is under way when the port goes down leaves when it is up again.
 void PortSet::flush_impaired(Instant now) {
-  impaired_->enter(now, [this](const auto& staged) { abort_frame(ports_[staged.link], staged.link, staged.frame); });
+  impaired_->enter(now, [this](const auto& staged) { abort_hindered(staged.link, staged.frame); });
   if (down_) return;
   const auto send = [this](uint32_t link, std::span<const std::byte> frame) { return leave_impaired(link, frame); };
   impaired_->leave(now, send);
@@ -103,7 +106,7 @@ bool PortSet::leave_impaired(uint32_t link, std::span<const std::byte> frame) {
   std::byte* room = begin_frame(port, link, frame.size());
   if (room == nullptr) return false;
   std::memcpy(room, frame.data(), frame.size());
-  capture_ != nullptr ? commit_watched(link, room, frame.size()) : commit_frame(port, link, room, frame.size());
+  commit_to_port(link, room, frame.size());
   return true;
 }
 

@@ -6,9 +6,9 @@
 // other instance of the host has (docs/identity.md).
 //
 // nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc,
-// nic_statistics.cc, nic_last_notes.cc, nic_look.cc and nic_capture.cc have a part of it each. Who drives besides the
-// application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in
-// nic_sleep.cc.
+// nic_statistics.cc, nic_last_notes.cc, nic_look.cc, nic_capture.cc and nic_watch.cc have a part of it each. Who drives
+// besides the application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps
+// in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -235,13 +235,25 @@ class Nic {
   bool drive_owned(Acks acks);
   void report_links();
   template <class Entry>
-  bool drive_by(Entry& entry, Acks acks);
+  bool drive_by(Entry& entry, Acks acks) {
+    bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
+    worked |= worker_->drive(entry, acks, [this](const Event& event) { report(event); });
+    statistics_stale_ |= worker_->take_timer_ran() || worked;
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return worked;
+  }
   void watch(CoreWatcher&);
   void unwatch(CoreWatcher&);
   void note_special();
   bool drive_watched(Acks acks);
-  void send_posted(uint32_t jetty, Acks acks);
-  void send_owed();
+  void send_posted_specially(uint32_t jetty, Acks acks);
+  // Owned: as Worker::send_owed().
+  void send_owed() {
+    if (is_special_) [[unlikely]]
+      return send_owed_specially();
+    worker_->send_owed(worker_->core());
+  }
+  void send_owed_specially();
   void report_events();
   // Owned, while is_special_: what the clock says. True: nobody may drive.
   bool step_faults();

@@ -44,6 +44,7 @@ bool read_wish(std::string_view text, CaptureTarget* target, CaptureFilter* filt
 std::string Nic::answer_capture(std::string_view request) {
   const std::string_view verb = take_part(&request, ' ');
   std::string why;
+  if (capture_ != nullptr && !is_capturing()) capture_->free_memory();
   if (verb == "on") {
     if (!begin_capture(request, &why)) return why;
   } else if (verb == "off") {
@@ -64,6 +65,8 @@ bool Nic::begin_capture(std::string_view wish, std::string* why) {
     return false;
   }
   end_capture();
+  // Not only on the CPU that our own thread has chosen, or that a daemon's worker was given.
+  target.cpus = clients_ != nullptr ? worker_cpus_ : std::optional(helper_cpus_);
   auto capture = std::make_unique<Capture>(std::move(filter), std::move(target), ports_.impaired() != nullptr,
                                            worker_->clock(), [this](uint32_t link) { return text_of_link(link); });
   if (!capture->start(why)) return false;
@@ -80,6 +83,7 @@ void Nic::end_capture() {
   ports_.set_capture(nullptr);
   unwatch(*capture_);
   capture_->stop();
+  capture_->free_memory();
   look();
 }
 

@@ -7,9 +7,9 @@
 // Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
 // otherwise: the helper thread sleeps on it and says when something arrived.
 //
-// Wires to other instances may be impaired on purpose (docs/impair.md): links of theirs are then of the kind kImpaired.
-// While frames are captured (docs/capture.md) other links are of the kind kWatched. What is done for both, and for a
-// port that a fault took down, stands in hindered_ports.cc.
+// Wires to other instances may be impaired on purpose (docs/impair.md), and frames may be captured (docs/capture.md).
+// Links are then of the kind kHindered, and what is done for them, and for a port that a fault took down, stands in
+// hindered_ports.cc.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -40,8 +40,7 @@ namespace ub {
 
 class Capture;
 
-// The first two are asked for by one comparison.
-enum class LinkKind : uint8_t { kWatchedShm, kShm, kNone, kUdp, kPlugin, kLoopback, kLane, kImpaired, kWatched };
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kHindered };
 
 class PortSet {
  public:
@@ -54,15 +53,16 @@ class PortSet {
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
-  // By what port its frames go: never kImpaired or watched.
+  // Never kHindered.
   LinkKind kind_of(uint32_t link) const { return link < ports_.size() ? ports_[link] : LinkKind::kNone; }
   void set_kind(uint32_t link, LinkKind kind) {
     if (link >= ports_.size()) {
       ports_.resize(link + 1, LinkKind::kNone);
       kinds_.resize(link + 1, LinkKind::kNone);
+      direct_.resize(link + 1, LinkKind::kNone);
     }
     ports_[link] = kind;
-    kinds_[link] = way_of(kind);
+    set_way(link);
     if (capture_ != nullptr) forget_captured(link);
   }
   static bool can_be_impaired(LinkKind kind) {
@@ -155,7 +155,7 @@ class PortSet {
     abort_frame(kinds_[link], link, frame);
   }
   void tx_may_wait(uint32_t link) {
-    if (kinds_[link] <= LinkKind::kShm) shm.tx_may_wait(link);
+    if (direct_[link] == LinkKind::kShm) shm.tx_may_wait(link);
   }
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
     foreign->frame_held(frame, held);
@@ -364,21 +364,23 @@ class PortSet {
     return n;
   }
 
-  // How frames leave by links of a port.
-  LinkKind way_of(LinkKind port) const {
-    if (impaired_ && can_be_impaired(port)) return LinkKind::kImpaired;
-    if (capture_ == nullptr || port == LinkKind::kNone) return port;
-    return port == LinkKind::kShm ? LinkKind::kWatchedShm : LinkKind::kWatched;
+  bool is_impaired(uint32_t link) const { return impaired_ && can_be_impaired(ports_[link]); }
+  // How frames leave by that link.
+  void set_way(uint32_t link) {
+    const bool watched = capture_ != nullptr && ports_[link] != LinkKind::kNone;
+    kinds_[link] = watched || is_impaired(link) ? LinkKind::kHindered : ports_[link];
+    direct_[link] = is_impaired(link) ? LinkKind::kNone : ports_[link];
   }
   void forget_captured(uint32_t link);
   size_t rx_hindered(Instant now, RxFrame* out, size_t room);
   size_t rx_lanes_hindered(RxFrame* out, size_t room);
   void flush_hindered(Instant now);
-  void commit_watched(uint32_t link, std::byte* frame, size_t bytes);
+  std::byte* begin_hindered(uint32_t link, size_t bytes);
+  void commit_hindered(uint32_t link, std::byte* frame, size_t bytes);
+  void commit_to_port(uint32_t link, std::byte* frame, size_t bytes);
   size_t lose_received(Instant now, RxFrame* out, size_t room);
   size_t rx_impaired(Instant now, RxFrame* out, size_t room);
-  std::byte* begin_impaired(uint32_t link, size_t bytes);
-  void commit_impaired(uint32_t link, std::byte* frame, size_t bytes);
+  void abort_hindered(uint32_t link, std::byte* frame);
   void flush_impaired(Instant now);
   bool leave_impaired(uint32_t link, std::span<const std::byte> frame);
 
@@ -399,11 +401,8 @@ class PortSet {
         return loopback.tx_begin(link, bytes);
       case LinkKind::kLane:
         return lanes.tx_begin(link, bytes);
-      case LinkKind::kImpaired:
-        return begin_impaired(link, bytes);
-      case LinkKind::kWatchedShm:
-      case LinkKind::kWatched:
-        return begin_frame(ports_[link], link, bytes);
+      case LinkKind::kHindered:
+        return begin_hindered(link, bytes);
       case LinkKind::kNone:
         break;
     }
@@ -424,11 +423,8 @@ class PortSet {
         return loopback.tx_commit(link, frame, bytes);
       case LinkKind::kLane:
         return lanes.tx_commit(link, frame, bytes);
-      case LinkKind::kImpaired:
-        return commit_impaired(link, frame, bytes);
-      case LinkKind::kWatchedShm:
-      case LinkKind::kWatched:
-        return commit_watched(link, frame, bytes);
+      case LinkKind::kHindered:
+        return commit_hindered(link, frame, bytes);
       case LinkKind::kNone:
         return;
     }
@@ -446,10 +442,8 @@ class PortSet {
         return loopback.tx_abort(link, frame);
       case LinkKind::kLane:
         return lanes.tx_abort(link, frame);
-      case LinkKind::kImpaired:
-      case LinkKind::kWatchedShm:
-      case LinkKind::kWatched:
-        return abort_frame(ports_[link], link, frame);
+      case LinkKind::kHindered:
+        return abort_hindered(link, frame);
       case LinkKind::kNone:
         return;
     }
@@ -457,6 +451,7 @@ class PortSet {
 
   std::vector<LinkKind> kinds_{LinkKind::kNone};  // how frames of a link are sent
   std::vector<LinkKind> ports_{LinkKind::kNone};  // by what port
+  std::vector<LinkKind> direct_{LinkKind::kNone};  // the same; kNone: not when they are committed, but later
   std::unique_ptr<ImpairedWires> impaired_;
   Capture* capture_ = nullptr;
   std::vector<PluginPort*> plugin_of_;  // by link
