@@ -19,7 +19,7 @@ import time
 
 from measure import options_of
 
-TEST = "write_bw -s 64 -t 64 -D 2"
+TEST = "write_bw -s 64 -t 64 -D 3"
 # What is asked of `urma_admin pcap on`; None: nothing.
 CAPTURES = {
     "none": None,
@@ -57,7 +57,7 @@ class Bench:
             time.sleep(0.3)
             if options is not None:
                 self.admin(client.pid, "on", file, *options)
-                time.sleep(1.5)
+                time.sleep(2)
                 said = self.admin(client.pid, "status")
                 kept, missed = map(int, re.search(r"(\d+) packets, .* (\d+) missed", said).groups())
             if client.wait(60) + server.wait(60):
