@@ -19,7 +19,7 @@ namespace ub {
 
 class LookDoor {
  public:
-  static constexpr size_t kMostRequestBytes = 1024;
+  static constexpr size_t kMostRequestBytes = 8192;  // with a path
   static constexpr size_t kMostAnswerBytes = 32 * 1024;
   static constexpr size_t kMostVisitors = 16;
 

@@ -6,8 +6,9 @@
 // other instance of the host has (docs/identity.md).
 //
 // nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc,
-// nic_statistics.cc, nic_last_notes.cc and nic_look.cc have a part of it each. Who drives besides the application
-// stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
+// nic_statistics.cc, nic_last_notes.cc, nic_look.cc, nic_capture.cc and nic_watch.cc have a part of it each. Who drives
+// besides the application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps
+// in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "dataplane/alarm.h"
+#include "dataplane/capture.h"
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
 #include "dataplane/helper_policy.h"
@@ -233,13 +235,25 @@ class Nic {
   bool drive_owned(Acks acks);
   void report_links();
   template <class Entry>
-  bool drive_by(Entry& entry, Acks acks);
+  bool drive_by(Entry& entry, Acks acks) {
+    bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
+    worked |= worker_->drive(entry, acks, [this](const Event& event) { report(event); });
+    statistics_stale_ |= worker_->take_timer_ran() || worked;
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return worked;
+  }
   void watch(CoreWatcher&);
   void unwatch(CoreWatcher&);
   void note_special();
   bool drive_watched(Acks acks);
-  void send_posted(uint32_t jetty, Acks acks);
-  void send_owed();
+  void send_posted_specially(uint32_t jetty, Acks acks);
+  // Owned: as Worker::send_owed().
+  void send_owed() {
+    if (is_special_) [[unlikely]]
+      return send_owed_specially();
+    worker_->send_owed(worker_->core());
+  }
+  void send_owed_specially();
   void report_events();
   // Owned, while is_special_: what the clock says. True: nobody may drive.
   bool step_faults();
@@ -257,8 +271,14 @@ class Nic {
   void open_look_door();
   void serve_look_door();
   std::string answer_look(std::string_view request);
-  void look(bool yes);
-  void add_to_trace(const Note&);
+  void look();
+  void hear(const Note&);
+  std::string answer_trace(std::string_view request);
+  std::string answer_capture(std::string_view request);
+  bool begin_capture(std::string_view wish, std::string* why);
+  void end_capture();
+  bool is_capturing() const;
+  Capture::LinkText text_of_link(uint32_t link) const;
   void keep_last_notes();
   void forget_last_notes();
   void tell_why_it_died(uint32_t tpn);
@@ -358,7 +378,8 @@ class Nic {
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
   Instant told_of_death_at_{};                 // 0: never
   LookDoor look_door_;
-  Trace trace_;  // under ownership
+  Trace trace_;                       // under ownership
+  std::unique_ptr<Capture> capture_;  // the same; also one that has ended, so that it is told of
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

@@ -89,59 +89,6 @@ bool Nic::drive_owned(Acks acks) {
   return drive_by(worker_->core(), acks);
 }
 
-template <class Entry>
-bool Nic::drive_by(Entry& entry, Acks acks) {
-  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
-  worked |= worker_->drive(entry, acks, [this](const Event& event) { report(event); });
-  statistics_stale_ |= worker_->take_timer_ran() || worked;
-  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return worked;
-}
-
-// Owned: somebody looks at the calls of each turn from now on, or no longer. Not within a turn.
-void Nic::watch(CoreWatcher& watcher) {
-  watchers_.push_back(&watcher);
-  note_special();
-}
-
-void Nic::unwatch(CoreWatcher& watcher) {
-  std::erase(watchers_, &watcher);
-  note_special();
-}
-
-void Nic::note_special() { is_special_ = port_down_ || stop_fault_ || !watchers_.empty(); }
-
-bool Nic::drive_watched(Acks acks) {
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  return drive_by(entry, acks);
-}
-
-void Nic::send_posted(uint32_t jetty, Acks acks) {
-  const auto on_event = [this](const Event& event) { report(event); };
-  if (is_special_) [[unlikely]] {
-    if (step_faults()) return worker_->posted().set(jetty);
-    WatchedCore<NicCore> entry(worker_->core(), watchers_);
-    return worker_->send_posted(entry, jetty, acks, on_event);
-  }
-  worker_->send_posted(worker_->core(), jetty, acks, on_event);
-}
-
-// Owned: as Worker::send_owed().
-void Nic::send_owed() {
-  if (is_special_) [[unlikely]] {
-    if (is_stopped()) return;
-    WatchedCore<NicCore> entry(worker_->core(), watchers_);
-    return worker_->send_owed(entry);
-  }
-  worker_->send_owed(worker_->core());
-}
-
-// Owned: what the Core has to say since then is told its users.
-void Nic::report_events() {
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  worker_->report(entry, [this](const Event& event) { report(event); });
-}
-
 void Nic::report_links() {
   links_changed_.exchange(false, std::memory_order_acquire);
   for (size_t i = 0; i < ports_.plugins.size(); ++i) {
@@ -200,7 +147,11 @@ void Nic::posted(uint32_t jetty) {
   if (own_soon(kOwnerPatience)) {
     const Acks acks = application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    send_posted(jetty, acks);
+    if (is_special_) [[unlikely]] {
+      send_posted_specially(jetty, acks);
+    } else {
+      worker_->send_posted(worker_->core(), jetty, acks, [this](const Event& event) { report(event); });
+    }
     tell_helper_deadline();
     release();
     return;

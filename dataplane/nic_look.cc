@@ -3,6 +3,7 @@
 // What tools ask a NIC for while it runs (look_door.h), on its own thread:
 //
 //   trace add N [FILTER]   trace show [FROM]   trace status   trace stop   trace clear
+//   pcap on BYTES FILES SNAP [FILTER] file=PATH   pcap status   pcap off   (nic_capture.cc)
 #include <new>
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
-    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear";
+    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ...";
 
 }  // namespace
 
@@ -42,8 +43,13 @@ void Nic::serve_look_door() {
 }
 
 std::string Nic::answer_look(std::string_view request) {
-  const std::string_view what = take_part(&request, ' '), verb = take_part(&request, ' ');
-  if (what != "trace") return std::string(kKnown);
+  const std::string_view what = take_part(&request, ' ');
+  if (what == "pcap") return answer_capture(request);
+  return what == "trace" ? answer_trace(request) : std::string(kKnown);
+}
+
+std::string Nic::answer_trace(std::string_view request) {
+  const std::string_view verb = take_part(&request, ' ');
   if (verb == "show") {
     uint64_t from = 0;
     if (!request.empty() && !read_number(request, &from)) return std::string(kKnown);
@@ -61,18 +67,21 @@ std::string Nic::answer_look(std::string_view request) {
   } else if (verb != "status") {
     return std::string(kKnown);
   }
-  look(trace_.is_running());
+  look();
   return trace_.status();
 }
 
-// Owned.
-void Nic::look(bool yes) {
-  ports_.on_note = yes ? [this](const Note& note) { add_to_trace(note); } : std::function<void(const Note&)>();
-  worker_->core().look(yes);
+// Owned: the Core says its notes while somebody wants them.
+void Nic::look() {
+  const bool wanted = trace_.is_running() || is_capturing();
+  ports_.on_note = wanted ? [this](const Note& note) { hear(note); } : std::function<void(const Note&)>();
+  worker_->core().look(wanted);
 }
 
-void Nic::add_to_trace(const Note& note) {
-  if (!trace_.note(worker_->monotonic_ns(), note)) worker_->core().look(false);
+void Nic::hear(const Note& note) {
+  if (is_capturing()) capture_->note(note);
+  if (trace_.is_running()) trace_.note(worker_->monotonic_ns(), note);
+  if (!trace_.is_running() && !is_capturing()) worker_->core().look(false);
 }
 
 }  // namespace ub

@@ -124,6 +124,7 @@ Nic::~Nic() {
     ipc::pause_for(microseconds(100));
   }
   if (!is_stopped()) say_goodbye();  // a NIC that a fault stopped says nothing to anybody
+  end_capture();
   forget_last_notes();
   release();
 }

@@ -60,31 +60,6 @@ const std::array<NamedNumbers, kStageCount>& numbers_of_stages() {
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
-// Calls fn(part) for each part that is not empty; false at once if fn says so.
-template <class Fn>
-bool each_part(std::string_view text, char separator, Fn fn) {
-  while (!text.empty()) {
-    const std::string_view part = take_part(&text, separator);
-    if (!part.empty() && !fn(part)) return false;
-  }
-  return true;
-}
-
-// '*' stands for any text. Of several each takes as little as it can, which finds a match if there is one.
-bool matches(std::string_view glob, std::string_view name) {
-  if (glob.find('*') == std::string_view::npos) return glob == name;
-  const std::string_view first = take_part(&glob, '*');
-  if (!name.starts_with(first)) return false;
-  name.remove_prefix(first.size());
-  for (size_t stars = static_cast<size_t>(std::count(glob.begin(), glob.end(), '*')); stars != 0; --stars) {
-    const std::string_view part = take_part(&glob, '*');
-    const size_t at = name.find(part);
-    if (at == std::string_view::npos) return false;
-    name.remove_prefix(at + part.size());
-  }
-  return name.ends_with(glob);
-}
-
 std::string list_of(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -117,17 +92,7 @@ bool NoteFilter::parse_term(std::string_view term, std::string* why) {
            list_of(nouns);
     return false;
   }
-  Number& number = numbers_.emplace_back(Number{noun, {}});
-  const bool read = each_part(value, ',', [&](std::string_view part) {
-    Range range{};
-    const size_t dots = std::min(part.find(".."), part.size());
-    if (!read_number(part.substr(0, dots), &range.low)) return false;
-    range.high = range.low;
-    if (dots != part.size() && !read_number(part.substr(dots + 2), &range.high)) return false;
-    number.ranges.push_back(range);
-    return range.low <= range.high;
-  });
-  if (read && !number.ranges.empty()) return true;
+  if (read_ranges(value, &numbers_.emplace_back(Number{noun, {}}).ranges)) return true;
   *why = "filter \"" + std::string(term) + "\": behind = stands a number, or a range such as 100..200";
   return false;
 }
@@ -156,10 +121,7 @@ bool NoteFilter::takes(const Note& note) const {
   const NamedNumbers& named = numbers_of_stages()[stage];
   return std::all_of(numbers_.begin(), numbers_.end(), [&](const Number& wanted) {
     return std::any_of(named.begin(), named.end(), [&](const NamedNumber& n) {
-      const uint32_t value = note.*n.number;
-      return n.noun == wanted.noun && std::any_of(wanted.ranges.begin(), wanted.ranges.end(), [value](const Range& r) {
-               return r.low <= value && value <= r.high;
-             });
+      return n.noun == wanted.noun && is_in(wanted.ranges, note.*n.number);
     });
   });
 }

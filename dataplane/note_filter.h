@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/words.h"
 #include "lib/transport/looking/note.h"
 
 namespace ub {
@@ -22,12 +23,9 @@ class NoteFilter {
   bool takes(const Note& note) const;
 
  private:
-  struct Range {
-    uint32_t low, high;
-  };
   struct Number {
     std::string noun;
-    std::vector<Range> ranges;
+    ValueRanges ranges;
   };
   bool parse_term(std::string_view term, std::string* why);
   bool parse_stages(std::string_view globs, std::string* why);

@@ -7,8 +7,9 @@
 // Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
 // otherwise: the helper thread sleeps on it and says when something arrived.
 //
-// Wires to other instances may be impaired on purpose (docs/impair.md): links of theirs are then of the kind kImpaired,
-// and what is done for them, and for a port that a fault took down, stands in hindered_ports.cc.
+// Wires to other instances may be impaired on purpose (docs/impair.md), and frames may be captured (docs/capture.md).
+// Links are then of the kind kHindered, and what is done for them, and for a port that a fault took down, stands in
+// hindered_ports.cc.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -37,7 +38,9 @@
 
 namespace ub {
 
-enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kImpaired };
+class Capture;
+
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kHindered };
 
 class PortSet {
  public:
@@ -50,16 +53,20 @@ class PortSet {
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
-  // Never kImpaired.
+  // Never kHindered.
   LinkKind kind_of(uint32_t link) const { return link < ports_.size() ? ports_[link] : LinkKind::kNone; }
   void set_kind(uint32_t link, LinkKind kind) {
     if (link >= ports_.size()) {
       ports_.resize(link + 1, LinkKind::kNone);
       kinds_.resize(link + 1, LinkKind::kNone);
+      direct_.resize(link + 1, LinkKind::kNone);
     }
     ports_[link] = kind;
-    const bool can_be_impaired = kind != LinkKind::kNone && kind != LinkKind::kLoopback && kind != LinkKind::kLane;
-    kinds_[link] = impaired_ && can_be_impaired ? LinkKind::kImpaired : kind;
+    set_way(link);
+    if (capture_ != nullptr) forget_captured(link);
+  }
+  static bool can_be_impaired(LinkKind kind) {
+    return kind == LinkKind::kShm || kind == LinkKind::kUdp || kind == LinkKind::kPlugin;
   }
   // The link of plugins[index].
   void set_plugin(uint32_t link, size_t index) {
@@ -74,7 +81,7 @@ class PortSet {
   bool is_down() const { return down_; }
   void set_down(bool down) {
     down_ = down;
-    hindered_ = down_ || impaired_;
+    hindered_ = down_ || impaired_ || capture_ != nullptr;
   }
   // How many, since the last call.
   uint64_t take_lost() { return std::exchange(lost_, 0); }
@@ -91,6 +98,9 @@ class PortSet {
   bool is_sending() const { return impaired_ && impaired_->is_sending(); }
 
   // ---- looking ----
+  // From now on it hears of all frames at the ports, outside of the impairments; null: nobody does.
+  void set_capture(Capture* capture);
+  Capture* capture() const { return capture_; }
   // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
   std::function<void(const Note&)> on_note;
   void note(const Note& note) {
@@ -100,13 +110,8 @@ class PortSet {
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
     if (hindered_) [[unlikely]]
-      return down_ ? lose_received(now, out, room) : rx_impaired(now, out, room);
-    size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
-    if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
-    n += rx_plugins(now, out + n, room - n);
-    if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
-    received_ += n;
-    return n;
+      return rx_hindered(now, out, room);
+    return rx_ports(now, out, room);
   }
   void rx_release() {
     release_wires();
@@ -117,8 +122,8 @@ class PortSet {
   // Requests of loads and stores, apart from other frames because they are believed less.
   bool has_lanes() const { return lanes.watched_count() != 0; }
   size_t rx_lanes(RxFrame* out, size_t room) {
-    if (down_) [[unlikely]]
-      return 0;
+    if (hindered_) [[unlikely]]
+      return rx_lanes_hindered(out, room);
     const size_t n = lanes.rx_burst(out, room);
     received_ += n;
     return n;
@@ -150,7 +155,7 @@ class PortSet {
     abort_frame(kinds_[link], link, frame);
   }
   void tx_may_wait(uint32_t link) {
-    if (kinds_[link] == LinkKind::kShm) shm.tx_may_wait(link);
+    if (direct_[link] == LinkKind::kShm) shm.tx_may_wait(link);
   }
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
     foreign->frame_held(frame, held);
@@ -158,8 +163,8 @@ class PortSet {
   }
   void tx_drop(std::byte* held) { foreign->frame_aborted(held); }
   void tx_flush(Instant now) {
-    if (hindered_ && impaired_) [[unlikely]]
-      flush_impaired(now);
+    if (hindered_) [[unlikely]]
+      flush_hindered(now);
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
     if (!plugins.empty()) [[unlikely]]
@@ -350,11 +355,32 @@ class PortSet {
     return got;
   }
 
+  size_t rx_ports(Instant now, RxFrame* out, size_t room) {
+    size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
+    if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
+    n += rx_plugins(now, out + n, room - n);
+    if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
+    received_ += n;
+    return n;
+  }
+
+  bool is_impaired(uint32_t link) const { return impaired_ && can_be_impaired(ports_[link]); }
+  // How frames leave by that link.
+  void set_way(uint32_t link) {
+    const bool watched = capture_ != nullptr && ports_[link] != LinkKind::kNone;
+    kinds_[link] = watched || is_impaired(link) ? LinkKind::kHindered : ports_[link];
+    direct_[link] = is_impaired(link) ? LinkKind::kNone : ports_[link];
+  }
+  void forget_captured(uint32_t link);
+  size_t rx_hindered(Instant now, RxFrame* out, size_t room);
+  size_t rx_lanes_hindered(RxFrame* out, size_t room);
+  void flush_hindered(Instant now);
+  std::byte* begin_hindered(uint32_t link, size_t bytes);
+  void commit_hindered(uint32_t link, std::byte* frame, size_t bytes);
+  void commit_to_port(uint32_t link, std::byte* frame, size_t bytes);
   size_t lose_received(Instant now, RxFrame* out, size_t room);
   size_t rx_impaired(Instant now, RxFrame* out, size_t room);
-  std::byte* begin_impaired(uint32_t link, size_t bytes);
-  void commit_impaired(uint32_t link, std::byte* frame, size_t bytes);
-  void abort_impaired(uint32_t link, std::byte* frame);
+  void abort_hindered(uint32_t link, std::byte* frame);
   void flush_impaired(Instant now);
   bool leave_impaired(uint32_t link, std::span<const std::byte> frame);
 
@@ -375,8 +401,8 @@ class PortSet {
         return loopback.tx_begin(link, bytes);
       case LinkKind::kLane:
         return lanes.tx_begin(link, bytes);
-      case LinkKind::kImpaired:
-        return begin_impaired(link, bytes);
+      case LinkKind::kHindered:
+        return begin_hindered(link, bytes);
       case LinkKind::kNone:
         break;
     }
@@ -397,8 +423,8 @@ class PortSet {
         return loopback.tx_commit(link, frame, bytes);
       case LinkKind::kLane:
         return lanes.tx_commit(link, frame, bytes);
-      case LinkKind::kImpaired:
-        return commit_impaired(link, frame, bytes);
+      case LinkKind::kHindered:
+        return commit_hindered(link, frame, bytes);
       case LinkKind::kNone:
         return;
     }
@@ -416,8 +442,8 @@ class PortSet {
         return loopback.tx_abort(link, frame);
       case LinkKind::kLane:
         return lanes.tx_abort(link, frame);
-      case LinkKind::kImpaired:
-        return abort_impaired(link, frame);
+      case LinkKind::kHindered:
+        return abort_hindered(link, frame);
       case LinkKind::kNone:
         return;
     }
@@ -425,7 +451,9 @@ class PortSet {
 
   std::vector<LinkKind> kinds_{LinkKind::kNone};  // how frames of a link are sent
   std::vector<LinkKind> ports_{LinkKind::kNone};  // by what port
+  std::vector<LinkKind> direct_{LinkKind::kNone};  // the same; kNone: not when they are committed, but later
   std::unique_ptr<ImpairedWires> impaired_;
+  Capture* capture_ = nullptr;
   std::vector<PluginPort*> plugin_of_;  // by link
   size_t first_plugin_ = 0;
   uint64_t received_ = 0;
@@ -437,7 +465,7 @@ class PortSet {
   bool udp_sent_ = false;
   bool loopback_used_ = false;
   bool down_ = false;
-  bool hindered_ = false;  // down or impaired
+  bool hindered_ = false;  // down, impaired or captured
   uint64_t lost_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "dataplane/eid.h"
 #include "lib/ipc/barrier.h"
 
 namespace ub {
@@ -127,6 +128,11 @@ uint32_t ShmPort::find_link(const Eid& eid, uint32_t uasid) const {
   for (const Link* l : order_)
     if (!l->dead && l->port == port && l->eid == eid) return l->number;
   return 0;
+}
+
+std::string ShmPort::peer_of(uint32_t link) const {
+  const Link* l = link_at(link);
+  return l == nullptr ? "a peer that is gone" : to_text(l->eid) + ", port " + std::to_string(l->port);
 }
 
 // ---- receive ----

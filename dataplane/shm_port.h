@@ -152,6 +152,8 @@ class ShmPort {
     return l != nullptr && l->peer.attached();
   }
   size_t link_count() const { return order_.size(); }
+  // Who is at the other end, for people: "10.0.0.2, port 4792".
+  std::string peer_of(uint32_t link) const;
 
   // ---- Port (port.h), owner only ----
   size_t rx_burst(RxFrame* out, size_t room);

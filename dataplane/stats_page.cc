@@ -87,12 +87,6 @@ constexpr size_t kFileBytes = (sizeof(Page) + 4095) / 4096 * 4096;
 static_assert(sizeof(Body) % 8 == 0 && offsetof(Body, channels) % 8 == 0 && offsetof(Body, segments) % 8 == 0);
 static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
 
-uint64_t wall_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 // Of the names, each with its end.
 uint64_t hash_of_stages() {
   uint64_t hash = kFnvBasis;
@@ -228,7 +222,7 @@ void fill_header(Header& h, const StatsIdentity& id) {
   h.uasid = id.uasid;
   h.udp_port = id.udp_port;
   h.pid = getpid();
-  h.started_ns = wall_ns();
+  h.started_ns = TscClock::wall_ns();
   h.started_monotonic_ns = TscClock::monotonic_ns();
   h.stages = hash_of_stages();
   copy_name(h.program, program_name());
@@ -347,7 +341,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
-  next.updated_ns = wall_ns();
+  next.updated_ns = TscClock::wall_ns();
   ++next.updates;
   next.objects = objects;
   std::copy(std::begin(counters.v), std::end(counters.v), next.counters);

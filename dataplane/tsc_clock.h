@@ -35,6 +35,12 @@ class TscClock {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
   }
+  // The time of day, since 1970.
+  static uint64_t wall_ns() {
+    timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  }
 
  private:
   uint64_t origin_ = 0;

@@ -45,10 +45,7 @@ class WatchedCore {
   void on_posted(Instant now, uint32_t jetty) { core_.on_posted(now, jetty); }
   void on_timer(Instant now) { core_.on_timer(now); }
   size_t poll_packets(Instant now, size_t budget, Acks acks) { return core_.poll_packets(now, budget, acks); }
-  template <class Events>
-  size_t poll_events(Events& events) {
-    return core_.poll_events(events);
-  }
+  size_t poll_events(std::span<Event> events) { return core_.poll_events(events); }
   Instant next_deadline() const { return core_.next_deadline(); }
   bool has_packets() const { return core_.has_packets(); }
 

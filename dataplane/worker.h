@@ -32,6 +32,7 @@ class Worker {
 
   Core<Ports>& core() { return core_; }
   Instant now() const { return clock_.now(); }
+  const TscClock& clock() const { return clock_; }
 
   // Owner: the Core's time, for what is done with it now.
   Instant turn() {

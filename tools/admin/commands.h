@@ -32,6 +32,17 @@ struct TraceWish {
 // A trace of the packets and requests of a running instance (docs/looking.md).
 int trace_instance(const InstanceSelection&, const TraceWish&, bool json);
 
+struct CaptureWish {
+  std::string verb;  // on, off or status
+  std::string path;
+  uint64_t bytes = 0;               // of a file, at most; 0: no limit
+  uint32_t files = 0;               // so many stay; 0: one file, which gets full
+  uint32_t snap = 0;                // bytes of a frame that are kept; 0: all
+  std::vector<std::string> filter;  // its terms
+};
+// A packet capture of a running instance (docs/capture.md).
+int capture_instance(const InstanceSelection&, const CaptureWish&);
+
 struct ExportOptions {
   std::string bind = "127.0.0.1";
   uint16_t port = 9464;  // 0: any free one

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "dataplane/tsc_clock.h"
 #include "tools/common/stats_directory.h"
 
 namespace ub::tools {
@@ -103,11 +104,7 @@ std::optional<Instance> choose_instance(const InstanceSelection& selection) {
   return std::nullopt;
 }
 
-uint64_t wall_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
+uint64_t wall_ns() { return TscClock::wall_ns(); }
 
 double wall_seconds(uint64_t wall_ns) { return static_cast<double>(wall_ns) / 1e9; }
 

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
   urma_admin show events -i 10.0.0.1-4792    what happened last, also in one that was killed
   urma_admin trace add 1000 channel=3   the next 1000 steps of packets and requests of channel 3; then trace show
+  urma_admin pcap on run.pcapng         every frame from now on, for Wireshark, until: urma_admin pcap off
   urma_admin top                        what the instances do, live: q quits, s sorts, p pauses, j and k scroll
   urma_admin top --once --interval 5    one page of plain text, with the rates of five seconds
   urma_admin export                     a Prometheus exporter: http://127.0.0.1:9464/metrics
@@ -64,6 +65,28 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
     s->add_flag("--json", json, "as JSON");
+  }
+  CaptureWish capture_wish;
+  capture_wish.bytes = 1 << 30;
+  auto* pcap = app.add_subcommand("pcap", "the frames of a running instance, into a pcap-ng file");
+  pcap->require_subcommand(1);
+  auto* pcap_on = pcap->add_subcommand("on", "begin; the file is made by the instance");
+  pcap_on->add_option("FILE", capture_wish.path, "where to; it must not exist")->required();
+  pcap_on->add_option("filter", capture_wish.filter,
+                      "terms that all have to hold: link=1,3..5, direction=in, tpn=2424835, kind=record,rtp, "
+                      "peer=10.0.0.2, dropped=rx.drop.*");
+  pcap_on->add_option("--size", capture_wish.bytes, "bytes of a file at most, such as 100M; 0: no limit")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1G");
+  pcap_on->add_option("--files", capture_wish.files, "go on in another file when one is full, and keep the last N")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000));
+  pcap_on->add_option("--snap", capture_wish.snap, "keep so many bytes of each frame; 0: all")->type_name("BYTES");
+  pcap->add_subcommand("off", "end; the file is complete then");
+  pcap->add_subcommand("status", "how much there is, and what could not be kept");
+  for (auto* s : pcap->get_subcommands({})) {
+    s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+    s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }
   auto* top = app.add_subcommand("top", "what running instances do, on a page that is renewed");
   top->add_option("--interval", top_options.interval_s, "seconds between two pages, 0.1 to 3600")
@@ -112,6 +135,10 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     if (trace->parsed()) {
       trace_wish.verb = trace->get_subcommands().front()->get_name();
       return trace_instance(selection, trace_wish, json);
+    }
+    if (pcap->parsed()) {
+      capture_wish.verb = pcap->get_subcommands().front()->get_name();
+      return capture_instance(selection, capture_wish);
     }
     if (top->parsed()) return show_top(selection, top_options);
     if (exporter->parsed()) return export_metrics(selection, export_options);
