@@ -6,6 +6,7 @@
 
 #include "dataplane/capture.h"
 #include "dataplane/port_set.h"
+#include "lib/record/recorder.h"
 
 namespace ub {
 
@@ -15,7 +16,7 @@ size_t PortSet::rx_hindered(Instant now, RxFrame* out, size_t room) {
   if (down_) return lose_received(now, out, room);
   if (impaired_) return rx_impaired(now, out, room);
   const size_t n = rx_ports(now, out, room);
-  capture_->received({out, n});
+  if (capture_ != nullptr) capture_->received({out, n});
   return n;
 }
 
@@ -29,10 +30,13 @@ size_t PortSet::rx_lanes_hindered(RxFrame* out, size_t room) {
 
 // Null: a sender of a slow line has to wait.
 std::byte* PortSet::begin_hindered(uint32_t link, size_t bytes) {
-  return is_impaired(link) && !impaired_->has_room() ? nullptr : begin_frame(ports_[link], link, bytes);
+  std::byte* frame = is_impaired(link) && !impaired_->has_room() ? nullptr : begin_frame(ports_[link], link, bytes);
+  if (recorder_ != nullptr) recorder_->began(frame != nullptr);
+  return frame;
 }
 
 void PortSet::commit_hindered(uint32_t link, std::byte* frame, size_t bytes) {
+  if (recorder_ != nullptr) recorder_->sent(link, {frame, bytes});
   if (!is_impaired(link)) return commit_to_port(link, frame, bytes);
   if (!impaired_->stage({link, frame, bytes})) abort_hindered(link, frame);
 }
@@ -61,7 +65,26 @@ void PortSet::commit_to_port(uint32_t link, std::byte* frame, size_t bytes) {
   commit_frame(ports_[link], link, frame, bytes);
 }
 
+// ---- recording -------------------------------------------------------------------------------------------------
+
+void PortSet::set_recorder(record::Recorder* recorder) {
+  recorder_ = recorder;
+  for (uint32_t link = 0; link < ports_.size(); ++link) set_way(link);
+  set_down(down_);
+}
+
 // ---- a fault ---------------------------------------------------------------------------------------------------
+
+std::byte* PortSet::refuse_while_down() {
+  if (recorder_ != nullptr) recorder_->began(false);
+  return nullptr;
+}
+
+void PortSet::lose_sent(uint32_t link, std::byte* frame, size_t bytes) {
+  if (recorder_ != nullptr) recorder_->sent(link, {frame, bytes});
+  ++lost_;
+  abort_frame(kinds_[link], link, frame);
+}
 
 // What came to ports that do not hold it while they are down. None of it is handed on.
 size_t PortSet::lose_received(Instant now, RxFrame* out, size_t room) {

@@ -37,6 +37,7 @@
 #include "dataplane/id_claims.h"
 #include "dataplane/look_door.h"
 #include "dataplane/nic_clients.h"
+#include "dataplane/nic_recording.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
 #include "dataplane/published_name.h"
@@ -247,6 +248,8 @@ class Nic {
   void note_special();
   bool drive_watched(Acks acks);
   void send_posted_specially(uint32_t jetty, Acks acks);
+  template <class Fn>
+  auto in_watched_turn(Fn fn);
   // Owned: as Worker::send_owed().
   void send_owed() {
     if (is_special_) [[unlikely]]
@@ -279,6 +282,13 @@ class Nic {
   void end_capture();
   bool is_capturing() const;
   Capture::LinkText text_of_link(uint32_t link) const;
+  std::string answer_record(std::string_view request);
+  bool begin_recording(std::string_view wish, std::string* why);
+  bool begin_record_file(std::string* why);
+  void end_recording(record::Ended why);
+  void look_after_recording();
+  void ring_all();
+  bool is_recording() const { return is_recording_; }
   void keep_last_notes();
   void forget_last_notes();
   void tell_why_it_died(uint32_t tpn);
@@ -380,6 +390,8 @@ class Nic {
   LookDoor look_door_;
   Trace trace_;                       // under ownership
   std::unique_ptr<Capture> capture_;  // the same; also one that has ended, so that it is told of
+  std::unique_ptr<NicRecording> recording_;  // the same
+  bool is_recording_ = false;
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

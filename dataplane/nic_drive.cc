@@ -84,7 +84,7 @@ bool Nic::drive_owned(Acks acks) {
     report_links();
   if (is_special_) [[unlikely]] {
     if (step_faults()) return false;
-    if (!watchers_.empty()) return drive_watched(acks);
+    if (!watchers_.empty() || is_recording()) return drive_watched(acks);
   }
   return drive_by(worker_->core(), acks);
 }
@@ -132,7 +132,7 @@ void Nic::after_control() {
   report_events();
   bool packets = worker_->core().has_packets();
   const Acks acks = application_drives();
-  if (packets) drive_owned(acks);
+  if (packets || is_recording()) drive_owned(acks);
   statistics_stale_ = true;
   tell_helper_deadline();
   release();

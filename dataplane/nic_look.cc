@@ -4,6 +4,7 @@
 //
 //   trace add N [FILTER]   trace show [FROM]   trace status   trace stop   trace clear
 //   pcap on BYTES FILES SNAP [FILTER] file=PATH   pcap status   pcap off   (nic_capture.cc)
+//   record on BYTES FILES HEADERS file=PATH   record status   record off   (nic_record.cc)
 #include <new>
 #include <string_view>
 
@@ -14,7 +15,7 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
-    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ...";
+    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ..., record ...";
 
 }  // namespace
 
@@ -45,6 +46,7 @@ void Nic::serve_look_door() {
 std::string Nic::answer_look(std::string_view request) {
   const std::string_view what = take_part(&request, ' ');
   if (what == "pcap") return answer_capture(request);
+  if (what == "record") return answer_record(request);
   return what == "trace" ? answer_trace(request) : std::string(kKnown);
 }
 

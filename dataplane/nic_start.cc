@@ -123,6 +123,7 @@ Nic::~Nic() {
     if (worker_->now() > limit) return;
     ipc::pause_for(microseconds(100));
   }
+  end_recording(record::Ended::kStopped);
   if (!is_stopped()) say_goodbye();  // a NIC that a fault stopped says nothing to anybody
   end_capture();
   forget_last_notes();

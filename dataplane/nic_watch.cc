@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dataplane/nic.h"
+#include "lib/record/recorded_core.h"
 
 namespace ub {
 
@@ -19,30 +20,45 @@ void Nic::unwatch(CoreWatcher& watcher) {
   note_special();
 }
 
-void Nic::note_special() { is_special_ = port_down_ || stop_fault_ || !watchers_.empty(); }
+void Nic::note_special() { is_special_ = port_down_ || stop_fault_ || !watchers_.empty() || is_recording(); }
+
+// Calls fn() with what takes the calls of a turn.
+template <class Fn>
+auto Nic::in_watched_turn(Fn fn) {
+  NicCore& core = worker_->core();
+  if (!is_recording()) {
+    WatchedCore<NicCore> entry(core, watchers_);
+    return fn(entry);
+  }
+  record::RecordedCore<NicCore> recorded(core, recording_->recorder);
+  const record::RecordedTurn turn(recorded, worker_->turn());
+  WatchedCore<record::RecordedCore<NicCore>> entry(recorded, watchers_);
+  return fn(entry);
+}
 
 bool Nic::drive_watched(Acks acks) {
   if (is_capturing() && capture_->has_ended()) end_capture();  // its file is full, for example
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  return drive_by(entry, acks);
+  if (is_recording()) look_after_recording();
+  return in_watched_turn([=, this](auto& entry) { return drive_by(entry, acks); });
 }
 
 void Nic::send_posted_specially(uint32_t jetty, Acks acks) {
   if (step_faults()) return worker_->posted().set(jetty);
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  worker_->send_posted(entry, jetty, acks, [this](const Event& event) { report(event); });
+  in_watched_turn([=, this](auto& entry) {
+    worker_->send_posted(entry, jetty, acks, [this](const Event& event) { report(event); });
+  });
 }
 
 void Nic::send_owed_specially() {
   if (is_stopped()) return;
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  worker_->send_owed(entry);
+  in_watched_turn([this](auto& entry) { worker_->send_owed(entry); });
 }
 
 // Owned: what the Core has to say since then is told its users.
 void Nic::report_events() {
-  WatchedCore<NicCore> entry(worker_->core(), watchers_);
-  worker_->report(entry, [this](const Event& event) { report(event); });
+  in_watched_turn([this](auto& entry) {
+    worker_->report(entry, [this](const Event& event) { report(event); });
+  });
 }
 
 }  // namespace ub

@@ -39,6 +39,9 @@
 namespace ub {
 
 class Capture;
+namespace record {
+class Recorder;
+}  // namespace record
 
 enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kHindered };
 
@@ -81,7 +84,7 @@ class PortSet {
   bool is_down() const { return down_; }
   void set_down(bool down) {
     down_ = down;
-    hindered_ = down_ || impaired_ || capture_ != nullptr;
+    hindered_ = down_ || impaired_ || capture_ != nullptr || recorder_ != nullptr;
   }
   // How many, since the last call.
   uint64_t take_lost() { return std::exchange(lost_, 0); }
@@ -101,6 +104,8 @@ class PortSet {
   // From now on it hears of all frames at the ports, outside of the impairments; null: nobody does.
   void set_capture(Capture* capture);
   Capture* capture() const { return capture_; }
+  // From now on it hears of frames that the Core sends, and of those that found no room; null: nobody does.
+  void set_recorder(record::Recorder* recorder);
   // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
   std::function<void(const Note&)> on_note;
   void note(const Note& note) {
@@ -140,14 +145,12 @@ class PortSet {
   // ---- Host: frames out ----
   std::byte* tx_begin(uint32_t link, size_t bytes) {
     if (down_ && holds(link)) [[unlikely]]
-      return nullptr;
+      return refuse_while_down();
     return begun_ = begin_frame(kinds_[link], link, bytes);
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
-    if (down_) [[unlikely]] {
-      ++lost_;
-      return abort_frame(kinds_[link], link, frame);
-    }
+    if (down_) [[unlikely]]
+      return lose_sent(link, frame, bytes);
     commit_frame(kinds_[link], link, frame, bytes);
   }
   void tx_abort(uint32_t link, std::byte* frame) {
@@ -368,10 +371,12 @@ class PortSet {
   // How frames leave by that link.
   void set_way(uint32_t link) {
     const bool watched = capture_ != nullptr && ports_[link] != LinkKind::kNone;
-    kinds_[link] = watched || is_impaired(link) ? LinkKind::kHindered : ports_[link];
+    kinds_[link] = watched || recorder_ != nullptr || is_impaired(link) ? LinkKind::kHindered : ports_[link];
     direct_[link] = is_impaired(link) ? LinkKind::kNone : ports_[link];
   }
   void forget_captured(uint32_t link);
+  std::byte* refuse_while_down();
+  void lose_sent(uint32_t link, std::byte* frame, size_t bytes);
   size_t rx_hindered(Instant now, RxFrame* out, size_t room);
   size_t rx_lanes_hindered(RxFrame* out, size_t room);
   void flush_hindered(Instant now);
@@ -454,6 +459,7 @@ class PortSet {
   std::vector<LinkKind> direct_{LinkKind::kNone};  // the same; kNone: not when they are committed, but later
   std::unique_ptr<ImpairedWires> impaired_;
   Capture* capture_ = nullptr;
+  record::Recorder* recorder_ = nullptr;
   std::vector<PluginPort*> plugin_of_;  // by link
   size_t first_plugin_ = 0;
   uint64_t received_ = 0;

@@ -36,17 +36,24 @@ bool PlacedMemory::take_at(uint64_t address, size_t bytes) {
   return false;
 }
 
-bool PlacedMemory::take(size_t bytes) {
+std::byte* map_placed(size_t bytes) {
   static std::atomic<uint32_t> next{0};
   for (uint32_t tries = 0; tries < kPlaces && bytes <= kPlaceBytes; ++tries) {
-    const uint32_t place = next.fetch_add(1, std::memory_order_relaxed) % kPlaces;
-    if (take_at(kFirstPlace + place * kPlaceBytes, bytes)) return true;
+    const uint64_t address = kFirstPlace + next.fetch_add(1, std::memory_order_relaxed) % kPlaces * kPlaceBytes;
+    void* at = map_at(address, bytes, MAP_FIXED_NOREPLACE);
+    if (at == MAP_FAILED) continue;
+    if (reinterpret_cast<uint64_t>(at) == address) return static_cast<std::byte*>(at);
+    munmap(at, bytes);
   }
   void* at = map_at(0, bytes, 0);
-  if (at == MAP_FAILED) return false;
-  data_ = static_cast<std::byte*>(at);
-  bytes_ = bytes;
-  return true;
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
+bool PlacedMemory::take(size_t bytes) {
+  reset();
+  data_ = map_placed(bytes);
+  bytes_ = data_ == nullptr ? 0 : bytes;
+  return data_ != nullptr;
 }
 
 void PlacedMemory::reset() {

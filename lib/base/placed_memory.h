@@ -10,6 +10,9 @@
 
 namespace ub {
 
+// Maps such memory. Null: there is none.
+std::byte* map_placed(size_t bytes);
+
 class PlacedMemory {
  public:
   PlacedMemory() = default;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "lib/base/placed_memory.h"
+
 namespace ub::ipc {
 namespace {
 
@@ -53,10 +55,10 @@ bool Mapping::map(int fd, size_t bytes, std::string* error) {
 
 bool Mapping::map_private(size_t bytes) {
   reset();
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return false;
+  std::byte* at = map_placed(bytes);
+  if (at == nullptr) return false;
   ::madvise(at, bytes, MADV_DONTFORK);
-  data_ = static_cast<std::byte*>(at);
+  data_ = at;
   bytes_ = bytes;
   process_ = fork_generation();
   return true;

@@ -28,7 +28,7 @@ class Mapping {
 
   // Maps all of a shared-memory descriptor. False and `*error` if the kernel refuses.
   bool map(int fd, size_t bytes, std::string* error);
-  // Maps private zeroed memory, for tests and loopback.
+  // Maps private zeroed memory, which a replay of a recording can have at the same addresses (placed_memory.h).
   bool map_private(size_t bytes);
 
   std::byte* data() const { return data_; }

@@ -50,6 +50,8 @@ const char* sentence_of(Ended ended) {
       return "it was stopped";
     case Ended::kNextFile:
       return "the next file goes on";
+    case Ended::kFull:
+      return "it had as many bytes as it may";
     case Ended::kNoSpace:
       return "the disk was full";
     case Ended::kNoMemory:

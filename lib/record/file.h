@@ -54,6 +54,7 @@ struct FileHeader {
   uint16_t machine;      // of elf.h
   uint8_t little_endian;
   uint8_t has_headers;   // kHeader entries precede kSent
+  uint8_t foreign_only;  // kCopy counts copies of foreign memory alone (foreign_pointer.h); others are done at once
   char version[32];
   char commit[64];
   uint64_t layout;       // layout_of_state(): a Core with another one cannot take the image
@@ -73,7 +74,7 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) <= kHeaderPage);
 
 // Why a file has no more entries.
-enum class Ended : uint32_t { kNot, kStopped, kNextFile, kNoSpace, kNoMemory };
+enum class Ended : uint32_t { kNot, kStopped, kNextFile, kFull, kNoSpace, kNoMemory };
 const char* sentence_of(Ended);
 
 class FileWriter {

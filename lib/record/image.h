@@ -120,6 +120,15 @@ void each_ring(CoreType& core, Fn fn) {
   }
 }
 
+// Calls fn(id) for each send queue and queue pair.
+template <class CoreType, class Fn>
+void each_queue(CoreType& core, Fn fn) {
+  for (uint32_t id = 0; id < kIdSpace; ++id) {
+    const ObjectKind kind = core.state().ids[id].kind;
+    if (kind == ObjectKind::kJetty || kind == ObjectKind::kJfs || kind == ObjectKind::kQp) fn(id);
+  }
+}
+
 // Gives the Core rings of its own. False: there is no memory; then it has those of applications again.
 template <class CoreType>
 bool lend_rings(Recorder& recorder, CoreType& core);

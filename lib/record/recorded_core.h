@@ -81,4 +81,17 @@ class RecordedCore {
   Recorder& recorder_;
 };
 
+// A turn, to the end of the scope.
+template <class Recorded>
+class RecordedTurn {
+ public:
+  RecordedTurn(Recorded& recorded, Instant now) : recorded_(recorded) { recorded_.begin_turn(now); }
+  ~RecordedTurn() { recorded_.end_turn(); }
+  RecordedTurn(const RecordedTurn&) = delete;
+  RecordedTurn& operator=(const RecordedTurn&) = delete;
+
+ private:
+  Recorded& recorded_;
+};
+
 }  // namespace ub::record

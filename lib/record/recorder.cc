@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/record/recorder.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -63,7 +65,7 @@ class InlineBytes {
 bool Recorder::begin(const std::string& path, const RecorderOptions& options, const CoreConfig& config,
                      std::span<std::byte> arena, std::string* why) {
   options_ = options;
-  if (shadows_.memory().data() == nullptr && !shadows_.begin()) {
+  if (!begin_shadows()) {
     *why = "no address space for rings";
     return false;
   }
@@ -76,6 +78,12 @@ bool Recorder::begin(const std::string& path, const RecorderOptions& options, co
   FileHeader& h = file_->header();
   h.config = config;
   h.has_headers = options.headers;
+  h.foreign_only = options.foreign_only;
+  h.recording = options.recording;
+  h.number = options.number;
+  timespec real{};
+  clock_gettime(CLOCK_REALTIME, &real);
+  h.began_ns = static_cast<uint64_t>(real.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(real.tv_nsec);
   h.arena = reinterpret_cast<uint64_t>(arena.data());
   h.arena_bytes = arena.size();
   h.shadows = reinterpret_cast<uint64_t>(shadows_.memory().data());
@@ -441,18 +449,23 @@ uint32_t Recorder::adopt(const Ring& real) {
   const uint32_t number = shadows_.lend(real);
   if (number == 0) return 0;
   Ring& ring = shadows_[number];
-  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
-  std::memcpy(ring.slots, ring.real_slots, slots);
-  if (ring.source != nullptr) std::memcpy(ring.source, ring.real_source, slots);
-  if (ring.work != nullptr) std::memcpy(ring.work, ring.real_work, ring.work_bytes);
   const QueueIndices& theirs = *ring.real_indices;
-  const auto copy = [](std::atomic<uint32_t>& to, const std::atomic<uint32_t>& from) { return to = from.load(), to.load(); };
+  const auto copy = [](std::atomic<uint32_t>& to, const std::atomic<uint32_t>& from) {
+    const uint32_t value = from.load();
+    to.store(value);
+    return value;
+  };
   ring.armed = copy(ring.indices->armed, theirs.armed);
   ring.armed_at = copy(ring.indices->armed_at, theirs.armed_at);
   ring.consumed = ring.told_consumed = copy(ring.indices->consumed, theirs.consumed);
   ring.produced = ring.told_produced = copy(ring.indices->produced, theirs.produced);
   ring.told_retired = copy(ring.indices->retired, theirs.retired);
   ring.told_retiring = copy(ring.indices->retiring, theirs.retiring);
+  // What is produced from now on is taken at the next turn.
+  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
+  std::memcpy(ring.slots, ring.real_slots, slots);
+  if (ring.source != nullptr) std::memcpy(ring.source, ring.real_source, slots);
+  if (ring.work != nullptr) std::memcpy(ring.work, ring.real_work, ring.work_bytes);
   name_ring(number, real.id);
   return number;
 }

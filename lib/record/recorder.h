@@ -45,14 +45,21 @@ class LikeFrames {
 struct RecorderOptions {
   size_t most_bytes = size_t{256} << 20;  // of a file
   bool headers = false;                   // write the headers of frames that were sent, not only their CRCs
+  bool foreign_only = false;              // the Host tells of copies of foreign memory alone
+  uint64_t recording = 0;                 // the same in all files of a recording
+  uint32_t number = 0;                    // of the file
 };
 
 class Recorder final : public CallLog {
  public:
+  // To be called before queues are adopted. False: there is no memory.
+  bool begin_shadows() { return shadows_.memory().data() != nullptr || shadows_.begin(); }
   // Begins a file at `path`. False and `*why`; the recorder is of no use then.
   bool begin(const std::string& path, const RecorderOptions&, const CoreConfig&, std::span<std::byte> arena,
              std::string* why);
   bool recorded() const { return file_ != nullptr && ended_ == Ended::kNot; }
+  // Is the file nearly full? Then another one is to follow, between two turns.
+  bool is_nearly_full() const { return recorded() && !file_->fits(kLastBytes); }
   Ended ended() const { return ended_; }
   const FileWriter* file() const { return file_.get(); }
   Shadows& shadows() { return shadows_; }
@@ -106,6 +113,8 @@ class Recorder final : public CallLog {
   void stop(Ended);
 
  private:
+  static constexpr size_t kLastBytes = 1 << 20;  // a turn writes less
+
   std::byte* begin_entry(size_t most);
   void put_turn_end();
   std::byte* put_time(std::byte* at, Instant now);

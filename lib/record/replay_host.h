@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/base/crc32.h"
+#include "lib/base/foreign_pointer.h"
 #include "lib/record/frame_shape.h"
 #include "lib/record/recorder.h"
 #include "lib/transport/host.h"
@@ -60,6 +61,8 @@ class ReplayHost {
     begun_ = copies_ = 0;
     sent_.clear();
   }
+  // Only copies of foreign memory are counted.
+  void count_foreign_only() { foreign_only_ = true; }
   std::vector<SentFrame>& sent() { return sent_; }
   std::function<void(const Note&)> on_note;
 
@@ -95,14 +98,14 @@ class ReplayHost {
   void tx_hold(uint32_t link, std::byte* frame, std::byte*) { tx_abort(link, frame); }
   void tx_drop(std::byte*) {}
 
-  CopyResult gather(std::byte* dst, const std::byte*, size_t bytes, CopyTag) {
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
     std::memset(dst, 0, bytes);
-    return next_copy();
+    return next_copy(src);
   }
-  CopyResult place(std::byte*, const std::byte*, size_t, bool, CopyTag) { return next_copy(); }
-  CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) {
+  CopyResult place(std::byte* dst, const std::byte*, size_t, bool, CopyTag) { return next_copy(dst); }
+  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag) {
     *old = {};
-    return next_copy();
+    return next_copy(request.address);
   }
   void load(std::byte* block, const std::byte*, size_t bytes) { std::memset(block, 0, bytes); }
   void store(std::byte*, const std::byte*, size_t) {}
@@ -113,7 +116,8 @@ class ReplayHost {
  private:
   static constexpr size_t kFrameRoom = 9728;
 
-  CopyResult next_copy() {
+  CopyResult next_copy(const std::byte* memory) {
+    if (foreign_only_ && !is_foreign(memory)) return CopyResult::kDone;
     const uint32_t number = copies_++;
     for (const auto& [at, result] : answers_.copies)
       if (at == number) return result;
@@ -122,6 +126,7 @@ class ReplayHost {
 
   Answers answers_;
   uint32_t begun_ = 0, copies_ = 0;
+  bool foreign_only_ = false;
   std::vector<SentFrame> sent_;
   std::unordered_map<std::byte*, std::unique_ptr<std::byte[]>> open_;
   std::vector<std::unique_ptr<std::byte[]>> free_;

@@ -80,6 +80,7 @@ bool Replayer::take_start(std::string* why) {
   auto& asked = core_->engine<bypass::Engine<ReplayHost>>().state().asked;
   for (uint32_t handle = 1; handle <= asked.handles.high_water(); ++handle)
     for (uint32_t i = 0; i < bypass::kRecordsPerHandle; ++i) asked.record(handle, i).to = memory_of_nobody();
+  if (h.foreign_only != 0) host_.count_foreign_only();
   core_->look(true);
   frames_in_.forget();
   frames_out_.forget();

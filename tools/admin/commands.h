@@ -40,6 +40,16 @@ struct CaptureWish {
   uint32_t snap = 0;                // bytes of a frame that are kept; 0: all
   std::vector<std::string> filter;  // its terms
 };
+struct RecordWish {
+  std::string verb;  // on, off or status
+  std::string path;
+  uint64_t bytes = 0;    // of a file, at most
+  uint32_t files = 1;    // so many stay; 0: all
+  bool headers = false;  // of frames that are sent, too
+};
+// A recording of what enters the Core of a running instance (docs/recording.md).
+int record_instance(const InstanceSelection&, const RecordWish&);
+
 // A packet capture of a running instance (docs/capture.md).
 int capture_instance(const InstanceSelection&, const CaptureWish&);
 

@@ -88,6 +88,28 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }
+  RecordWish record_wish;
+  record_wish.bytes = 256 << 20;
+  auto* record = app.add_subcommand("record", "all that enters the protocol core of a running instance, for urma_replay");
+  record->require_subcommand(1);
+  auto* record_on = record->add_subcommand("on", "begin; the file is made by the instance");
+  record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required();
+  record_on->add_option("--size", record_wish.bytes, "bytes of a file at most, such as 100M")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("256M");
+  record_on->add_option("--files", record_wish.files,
+                        "go on in FILE.1, FILE.2 and so on when one is full, and keep the last N; 0: keep all")
+      ->type_name("N")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  record_on->add_flag("--headers", record_wish.headers,
+                      "write the headers of frames that are sent, so that a replay which differs says in what byte");
+  record->add_subcommand("off", "end");
+  record->add_subcommand("status", "how much there is, and why it ended");
+  for (auto* s : record->get_subcommands({})) {
+    s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+    s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
+  }
   auto* top = app.add_subcommand("top", "what running instances do, on a page that is renewed");
   top->add_option("--interval", top_options.interval_s, "seconds between two pages, 0.1 to 3600")
       ->capture_default_str();
@@ -139,6 +161,10 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     if (pcap->parsed()) {
       capture_wish.verb = pcap->get_subcommands().front()->get_name();
       return capture_instance(selection, capture_wish);
+    }
+    if (record->parsed()) {
+      record_wish.verb = record->get_subcommands().front()->get_name();
+      return record_instance(selection, record_wish);
     }
     if (top->parsed()) return show_top(selection, top_options);
     if (exporter->parsed()) return export_metrics(selection, export_options);
