@@ -187,6 +187,41 @@ TEST_F(CaptureTest, a_link_whose_number_is_used_again_is_another_interface) {
   EXPECT_EQ(interfaces[1].text(3), "generation 2");
 }
 
+// ---- the calls of the Core --------------------------------------------------------------------------------------
+
+using Log = std::vector<std::string>;
+
+struct LoggingCore {
+  void on_packet(Instant, uint32_t link, std::span<const std::byte>) {
+    log.push_back("packet " + std::to_string(link));
+  }
+  void on_lane_frame(Instant, uint32_t, std::span<const std::byte>) { log.push_back("lane frame"); }
+  Log& log;
+};
+
+struct LoggingWatcher final : CoreWatcher {
+  LoggingWatcher(Log& to, std::string called) : log(to), name(std::move(called)) {}
+  void before_frame(uint32_t link, std::span<const std::byte>) override {
+    log.push_back(name + " before " + std::to_string(link));
+  }
+  void after_frame() override { log.push_back(name + " after"); }
+  Log& log;
+  std::string name;
+};
+
+TEST(WatchedCore, watchers_hear_of_a_frame_before_and_after_the_core) {
+  Log log;
+  LoggingCore core{log};
+  LoggingWatcher a(log, "a"), b(log, "b");
+  const std::vector<CoreWatcher*> watchers{&a, &b};
+  WatchedCore<LoggingCore> entry(core, watchers);
+  entry.on_packet(kNow, 3, {});
+  EXPECT_EQ(log, (Log{"a before 3", "b before 3", "packet 3", "a after", "b after"}));
+  log.clear();
+  entry.on_lane_frame(kNow, 4, {});
+  EXPECT_EQ(log, (Log{"a before 4", "b before 4", "lane frame", "a after", "b after"}));
+}
+
 // ---- a set of ports --------------------------------------------------------------------------------------------
 
 struct OwnFrames {
