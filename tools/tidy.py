@@ -37,6 +37,7 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/copy_prefix.h", "lib/transport/core_common.h",
                "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h",
+               "lib/transport/looking/call_log.h", "lib/transport/looking/calls.def",
                "lib/transport/looking/last_notes.h", "lib/transport/looking/note.h", "lib/transport/looking/stages.def",
                "lib/transport/seal_and_commit.h", "lib/transport/full_port.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")

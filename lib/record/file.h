@@ -31,7 +31,8 @@ enum class Entry : uint8_t {
   // A call: its number is that of the enumeration Call.
   kCall,       // call, bytes, arguments
   kTurnCall,   // call, time since the last one, arguments
-  kFrame,      // call (on_packet or on_lane_frame), time, link, length, payload at, payload bytes, differences of the rest
+  kFrame,      // call (on_packet or on_lane_frame), time, link, length, payload at, payload bytes, differences of what
+               // is left to the last such frame
   // What happened during the call.
   kRefused,    // the number of the tx_begin() of this call that got no room
   kCopy,       // the number of the copy of this call that was not done at once, CopyResult

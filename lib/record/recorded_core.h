@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that every turn of a Core has, which do not say themselves that they are made. Whoever drives a Core that is
-// recorded makes them here instead, with the same arguments and results.
+// The calls that every turn of a Core has, which do not say themselves that they are made. Whoever drives a Core that
+// is recorded makes them here instead, with the same arguments and results.
 //
 // Thread: the owner of the Core.
 #pragma once

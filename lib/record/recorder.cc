@@ -291,8 +291,8 @@ void Recorder::begin(Call call, std::initializer_list<Bytes> arguments) {
 
 // Doorbells and ends of copies come often, so they are written in less space.
 bool Recorder::begin_bell(Call call, std::initializer_list<Bytes> arguments) {
-  if (call != Call::kOnPosted && call != Call::kOnCompletionsRead && call != Call::kOnArmed && call != Call::kOnCopyDone)
-    return false;
+  const bool is_bell = call == Call::kOnPosted || call == Call::kOnCompletionsRead || call == Call::kOnArmed;
+  if (!is_bell && call != Call::kOnCopyDone) return false;
   const Bytes* argument = arguments.begin();
   Instant now;
   std::memcpy(&now, argument++->data(), sizeof now);
@@ -385,7 +385,8 @@ void Recorder::dropped(Counter why) {
 
 void Recorder::lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
                     OwnerLimits** limits) {
-  if (depth_ != 0 || real.real_slots == nullptr || real.real_indices == nullptr || !std::has_single_bit(real.slot_count))
+  const bool is_one = real.real_slots != nullptr && real.real_indices != nullptr;
+  if (depth_ != 0 || !is_one || !std::has_single_bit(real.slot_count))
     return;  // the Core refuses it, or the call is part of another
   const uint32_t number = shadows_.lend(real);
   if (number == 0) return stop(Ended::kNoMemory);

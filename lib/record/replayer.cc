@@ -366,18 +366,21 @@ bool Replayer::fits_results(const std::vector<std::byte>& results) {
 bool Replayer::compare_sent() {
   const std::vector<SentFrame>& sent = host_.sent();
   for (size_t i = 0; i < std::max(sent.size(), expected_.sent.size()); ++i) {
-    if (i == sent.size()) return differs(text("%zu frames were sent, and the replay sends %zu", expected_.sent.size(), i));
+    if (i == sent.size())
+      return differs(text("%zu frames were sent, and the replay sends %zu", expected_.sent.size(), i));
     if (i == expected_.sent.size()) return differs(text("%zu frames were sent, and the replay sends another one", i));
     const SentFrame& was = expected_.sent[i];
     const SentFrame& is = sent[i];
-    if (was.link != is.link) return differs(text("frame %zu was sent over link %u, and leaves over %u", i, was.link, is.link));
+    if (was.link != is.link)
+      return differs(text("frame %zu was sent over link %u, and leaves over %u", i, was.link, is.link));
     if (was.bytes != is.bytes) return differs(text("frame %zu had %u bytes, and has %u", i, was.bytes, is.bytes));
     if (was.sum == is.sum) continue;
     if (was.frame.empty()) return differs(text("the header of frame %zu is another one", i));
     size_t at = 0;
     while (at < was.frame.size() && at < is.frame.size() && was.frame[at] == is.frame[at]) ++at;
     return differs(text("byte %zu of the header of frame %zu is another one: ", at, i) +
-                   hex(was.frame.data(), was.frame.size()) + " was sent, " + hex(is.frame.data(), is.frame.size()) + " is");
+                   hex(was.frame.data(), was.frame.size()) + " was sent, " + hex(is.frame.data(), is.frame.size()) +
+                   " is");
   }
   return true;
 }

@@ -59,8 +59,10 @@ uint32_t Shadows::lend(const Ring& real) {
     ring.limits = ours;
     ring.rate = real.real_limits->pacer.bytes_per_second;
   }
-  const bool all = ring.slots != nullptr && ring.indices != nullptr && (real.real_source == nullptr) == (ring.source == nullptr) &&
-                   (real.work_bytes == 0) == (ring.work == nullptr) && (real.real_limits == nullptr) == (ring.limits == nullptr);
+  const bool all = ring.slots != nullptr && ring.indices != nullptr &&
+                   (real.real_source == nullptr) == (ring.source == nullptr) &&
+                   (real.work_bytes == 0) == (ring.work == nullptr) &&
+                   (real.real_limits == nullptr) == (ring.limits == nullptr);
   uint32_t number;
   if (free_rings_.empty()) {
     number = size();

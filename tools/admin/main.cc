@@ -90,7 +90,8 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   }
   RecordWish record_wish;
   record_wish.bytes = 256 << 20;
-  auto* record = app.add_subcommand("record", "all that enters the protocol core of a running instance, for urma_replay");
+  auto* record =
+      app.add_subcommand("record", "all that enters the protocol core of a running instance, for urma_replay");
   record->require_subcommand(1);
   auto* record_on = record->add_subcommand("on", "begin; the file is made by the instance");
   record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required();

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// urma_replay: runs recordings of a NIC again, and shows what happened.
+// urma_replay: runs recordings of a NIC again, and shows what happened (docs/recording.md).
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cinttypes>
 #include <cstdio>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "lib/record/replayer.h"
+#include "tools/replay/session.h"
 
 namespace {
 
 using ub::record::Replayer;
+using ub::tools::Session;
+
+constexpr int kDiffers = 1, kCannot = 2, kKilled = 3;
 
 // 0: it replays as it was recorded; 1: it does not; 2: it cannot be replayed.
 int check(const std::string& path, bool quiet) {
@@ -21,16 +28,16 @@ int check(const std::string& path, bool quiet) {
   const auto replayer = Replayer::open(path, &why);
   if (replayer == nullptr) {
     std::fprintf(stderr, "%s\n", why.c_str());
-    return 2;
+    return kCannot;
   }
   Replayer::Outcome outcome;
   do outcome = replayer->next();
   while (outcome == Replayer::Outcome::kStep);
   if (outcome == Replayer::Outcome::kDiffers) {
     std::printf("%s: DIFFERS at %s\n", path.c_str(), replayer->fault().c_str());
-    return 1;
+    return kDiffers;
   }
-  if (!quiet) std::printf("%s: the same, %lu calls\n", path.c_str(), static_cast<unsigned long>(replayer->step().number));
+  if (!quiet) std::printf("%s: the same, %" PRIu64 " calls\n", path.c_str(), replayer->step().number);
   return 0;
 }
 
@@ -48,8 +55,8 @@ int check_all(const std::vector<std::string>& paths, bool quiet) {
     }
     int status = 0;
     waitpid(child, &status, 0);
-    const int result = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
-    if (result == 3) std::printf("%s: the replay was killed by signal %d\n", path.c_str(), WTERMSIG(status));
+    const int result = WIFEXITED(status) ? WEXITSTATUS(status) : kKilled;
+    if (result == kKilled) std::printf("%s: the replay was killed by signal %d\n", path.c_str(), WTERMSIG(status));
     same += result == 0;
     worst = std::max(worst, result);
   }
@@ -57,15 +64,56 @@ int check_all(const std::vector<std::string>& paths, bool quiet) {
   return worst;
 }
 
+// Commands of the command line, or of the terminal. A mistake on the command line ends it.
+int look(const std::string& path, const std::vector<std::string>& commands) {
+  std::string why;
+  const auto replayer = Replayer::open(path, &why);
+  if (replayer == nullptr) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    return kCannot;
+  }
+  Session session(*replayer, stdout);
+  session.describe();
+  for (const std::string& command : commands) {
+    const Session::Said said = session.run(command);
+    if (said == Session::Said::kMistake) return kCannot;
+    if (said == Session::Said::kDiffers) return kDiffers;
+    if (said == Session::Said::kQuit) return 0;
+  }
+  if (!commands.empty()) return 0;
+  const bool talks = isatty(STDIN_FILENO) != 0;
+  std::string line;
+  const auto prompt = [talks] {
+    if (talks) std::fputs("replay> ", stdout);
+    std::fflush(stdout);
+    return true;
+  };
+  while (prompt() && std::getline(std::cin, line))
+    if (session.run(line) == Session::Said::kQuit) break;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs recordings of a NIC again, and shows what happened"};
-  std::vector<std::string> files;
+  CLI::App app{"Runs recordings of a NIC again (urma_admin record), and shows what happened"};
+  std::vector<std::string> files, commands;
   bool check = false, quiet = false;
-  app.add_option("FILE", files, "recordings")->required();
-  app.add_flag("--check", check, "replay each to its end, and say whether it comes out as it was recorded");
-  app.add_flag("-q,--quiet", quiet, "say nothing of recordings that do");
+  app.add_option("FILE", files, "recordings; one, unless they are checked")->required();
+  auto* checks =
+      app.add_flag("--check", check, "replay each to its end, and say whether it comes out as it was recorded");
+  app.add_flag("-q,--quiet", quiet, "with --check: say nothing of recordings that do")->needs(checks);
+  app.add_option("-c,--command", commands, "carry this out, and end; several are carried out in turn")
+      ->allow_extra_args(false)
+      ->excludes(checks);
+  app.footer(std::string("Commands, which are read from the terminal if there is no -c:\n\n") + Session::commands() +
+             "\nExit status: 0; 1 if a replay differs; 2 if a file is no recording that this program can replay;\n"
+             "3 if a replay was killed.");
   CLI11_PARSE(app, argc, argv);
-  return check_all(files, quiet);
+  if (check) return check_all(files, quiet);
+  if (files.size() != 1) {
+    std::fputs("urma_replay: several recordings can only be checked (--check)\n", stderr);
+    return kCannot;
+  }
+  return look(files.front(), commands);
 }
