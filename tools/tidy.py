@@ -67,11 +67,12 @@ LAYERS = [
     ("lib/transport/", ("lib/base/", "lib/transport/")),
     ("lib/impair/", ("lib/base/", "lib/transport/wire/", "lib/transport/roce/wire/", "lib/impair/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
+    ("lib/record/", ("lib/base/", "lib/ipc/", "lib/transport/", "lib/record/")),
     # Of the back ends the library's own parts see the interface alone.
     (URMA_LAYERS, ("lib/base/", "lib/ipc/", "lib/urma/include/", "lib/urma/backends/backend.h", *URMA_ROOT, *URMA_LAYERS)),
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
     ("lib/roce/", ("lib/", "dataplane/")),
-    ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/transport/", "dataplane/")),
+    ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/record/", "lib/transport/", "dataplane/")),
     ("emu_hw/kernel/", ("lib/base/", "emu_hw/kernel/")),
     ("emu_hw/rules/", ("lib/base/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/", "emu_hw/rules/")),
     ("emu_hw/parts/", ("lib/base/", "lib/impair/", "emu_hw/kernel/", "emu_hw/parts/", "emu_hw/profiles/")),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pointers to memory that only another process can see, which no process has: bit 63 set, then the number of the client,
-// then the address in its process (docs/daemon.md, "Memory"). Code that copies nothing computes with them as with any
-// other.
+// Pointers to memory that only another process can see, which no process has: bit 63 set, then the number of the
+// client, then the address in its process (docs/daemon.md, "Memory"). Code that copies nothing computes with them as
+// with any other.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 
 namespace ub::ipc {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 #include "lib/record/recorder.h"
 #include "lib/record/varint.h"
 #include "lib/transport/core.h"
@@ -28,7 +28,7 @@ inline void put_touched(Recorder& recorder, std::span<const std::byte> memory) {
     Recorder& recorder;
     std::span<const std::byte> memory;
   } context{recorder, memory};
-  each_touched_run(
+  ipc::each_touched_run(
       memory,
       [](void* p, size_t offset, size_t bytes) {
         const auto& [to, all] = *static_cast<Context*>(p);

@@ -78,7 +78,7 @@ class Replayer {
   bool differs(const std::string& what);  // false
 
   std::unique_ptr<FileReader> file_;
-  PlacedMemory arena_;
+  ipc::PlacedMemory arena_;
   Shadows shadows_;
   ReplayHost host_;
   std::unique_ptr<ReplayCore> core_;

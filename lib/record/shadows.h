@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 #include "lib/base/work_queue.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/resource/owner_limits.h"
@@ -84,7 +84,7 @@ class Shadows {
   // False: there is no memory.
   bool begin() { return memory_.take(kBytes); }
   bool begin_at(uint64_t address) { return memory_.take_at(address, kBytes); }
-  const PlacedMemory& memory() const { return memory_; }
+  const ipc::PlacedMemory& memory() const { return memory_; }
   std::span<const std::byte> used() const { return {memory_.data(), used_}; }
 
   // Rings for a new object, zeroed; their number. 0: there is no memory. `real` has the application's.
@@ -118,7 +118,7 @@ class Shadows {
   void tell_received(Ring&, Digest&);
   void tell_reported(const Ring&);
 
-  PlacedMemory memory_;
+  ipc::PlacedMemory memory_;
   size_t used_ = 0;
   std::vector<Ring> rings_{1};  // number 0 is none
   std::vector<uint32_t> free_rings_;

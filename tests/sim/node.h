@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lib/base/driver_clock.h"
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 #include "lib/record/recorded_core.h"
 #include "lib/transport/core.h"
 #include "tests/sim/model.h"
@@ -215,7 +215,7 @@ class Node {
   uint32_t epoch_ = 0;
   uint32_t link_ = 0;
   CoreConfig config_;
-  PlacedMemory arena_;
+  ipc::PlacedMemory arena_;
   std::unique_ptr<record::Recorder> recorder_;
   std::unique_ptr<SimHost> host_;
   std::unique_ptr<SimCore> core_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <vector>
 
-namespace ub {
+namespace ub::ipc {
 namespace {
 
 TEST(PlacedMemory, TheSamePlaceCanBeHadAgain) {
@@ -51,4 +51,4 @@ TEST(PlacedMemory, OnlyTouchedPagesAreTold) {
 }
 
 }  // namespace
-}  // namespace ub
+}  // namespace ub::ipc

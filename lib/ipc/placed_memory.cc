@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/placed_memory.h"
+#include "lib/ipc/placed_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <atomic>
 #include <vector>
 
-namespace ub {
+namespace ub::ipc {
 
 namespace {
 
@@ -91,4 +91,4 @@ void each_touched_run(std::span<const std::byte> memory, void (*fn)(void* contex
   if (fd >= 0) close(fd);
 }
 
-}  // namespace ub
+}  // namespace ub::ipc

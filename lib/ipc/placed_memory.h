@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ub {
+namespace ub::ipc {
 
 // Maps such memory. Null: there is none.
 std::byte* map_placed(size_t bytes);
@@ -40,4 +40,4 @@ class PlacedMemory {
 void each_touched_run(std::span<const std::byte> memory, void (*fn)(void* context, size_t offset, size_t bytes),
                       void* context);
 
-}  // namespace ub
+}  // namespace ub::ipc
