@@ -33,11 +33,16 @@
 #include "dataplane/eid.h"
 #include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
+#include "dataplane/latency_watch.h"
 #include "dataplane/look_door.h"
 #include "dataplane/nic_clients.h"
+#include "dataplane/note_listeners.h"
+#include "dataplane/noting_memory.h"
 #include "dataplane/ownership.h"
+#include "dataplane/operation_totals.h"
 #include "dataplane/port_set.h"
 #include "dataplane/published_name.h"
+#include "dataplane/regime_clock.h"
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
@@ -230,6 +235,18 @@ class Nic {
   void await_answer();
   bool may_ask_host(std::string* why) const;
   bool drive_owned(Acks acks);
+  // The rest of drive_owned().
+  template <class Watch>
+  bool drive_now(Acks acks, Watch watch) {
+    bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
+    worked |= worker_->drive(acks, [this](const Event& event) { report(event); }, watch);
+    statistics_stale_ |= worker_->take_timer_ran() || worked;
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return worked;
+  }
+  bool drive_specially(Acks acks);
+  bool drive_measured(Acks acks);
+  void post_specially(uint32_t jetty, Acks acks);
   void report_links();
   // Owned, while has_faults_: what the clock says. True: nobody may drive.
   bool step_faults();
@@ -251,8 +268,20 @@ class Nic {
   void open_look_door();
   void serve_look_door();
   std::string answer_look(std::string_view request);
+  std::string answer_trace(std::string_view request);
+  std::string answer_latency(std::string_view verb);
+  std::string answer_look_telemetry(std::string_view request);
+  std::optional<std::string> telemetry(std::string_view request, std::string* why) const;
+  void hear_notes();
   void look(bool yes);
-  void add_to_trace(const Note&);
+  void listen(NoteListener&, bool yes);
+  bool measure_latency(bool yes);
+  void clear_latency();
+  Regime why_idle() const;
+  void begin_samples();
+  void sample_turn(Instant from, bool worked);
+  void choose_drive();
+  WorkFigures work_figures();
   void keep_last_notes();
   void forget_last_notes();
   void tell_why_it_died(uint32_t tpn);
@@ -315,7 +344,10 @@ class Nic {
   std::mutex claiming_;                     // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
-  bool has_faults_ = false;                 // under ownership, beside the one above: both are asked in every turn
+  bool drives_specially_ = false;           // under ownership, beside the one above: both are asked in every turn
+  bool has_faults_ = false;                 // this and the next: why it does
+  bool is_measuring_ = false;               // latencies
+  uint32_t samples_left_ = 0;               // turns of application threads that are timed
   std::atomic<bool> stopped_{false};        // by a fault: nobody may drive
   PortSet ports_;
   ipc::Mapping arena_;
@@ -346,12 +378,21 @@ class Nic {
   std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake
   std::atomic<uint32_t> waiters_{0};          // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
+  std::atomic<bool> has_page_{false};  // for threads of DPDK, which may ask while the NIC begins
   Instant statistics_at_{};
   bool statistics_stale_ = true;               // something happened since
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
   Instant told_of_death_at_{};                 // 0: never
   LookDoor look_door_;
-  Trace trace_;  // under ownership
+  Trace trace_;  // this and those that follow under ownership
+  NoteListeners listeners_;
+  NotingMemory noting_memory_;
+  std::unique_ptr<LatencyWatch> latency_;  // null: nothing was measured
+  uint64_t latency_since_ns_ = 0;          // of the wall clock: when that began, or was cleared
+  RegimeClock own_regimes_;                // of the NIC's own thread
+  Regime rest_regime_ = Regime::kAsleep;   // of that thread, while it sleeps
+  RegimeClock application_regimes_;
+  OperationTotals operations_;
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

@@ -82,14 +82,9 @@ bool Nic::drive_owned(Acks acks) {
     serve_shares();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
-  if (has_faults_) [[unlikely]] {
-    if (step_faults()) return false;
-  }
-  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
-  worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
-  statistics_stale_ |= worker_->take_timer_ran() || worked;
-  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return worked;
+  if (drives_specially_) [[unlikely]]
+    return drive_specially(acks);
+  return drive_now(acks, Worker<PortSet>::Nobody{});
 }
 
 void Nic::report_links() {
@@ -150,8 +145,8 @@ void Nic::posted(uint32_t jetty) {
   if (own_soon(kOwnerPatience)) {
     const Acks acks = application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (has_faults_ && step_faults()) [[unlikely]] {
-      worker_->posted().set(jetty);
+    if (drives_specially_) [[unlikely]] {
+      post_specially(jetty, acks);
     } else {
       worker_->send_posted(jetty, acks, [this](const Event& event) { report(event); });
     }

@@ -27,6 +27,7 @@ Status Nic::inject(const fault::NicPlan& plan, std::string* why) {
     if (plan.port_down) port_down_.emplace(*plan.port_down, now);
     if (plan.stop) stop_fault_.emplace(*plan.stop, now);
     has_faults_ = port_down_ || stop_fault_;
+    choose_drive();
     step_faults();
     return set;
   });

@@ -3,6 +3,8 @@
 // What tools ask a NIC for while it runs (look_door.h), on its own thread:
 //
 //   trace add N [FILTER]   trace show [FROM]   trace status   trace stop   trace clear
+//   latency on   latency off   latency clear
+//   telemetry PATH[,PARAMETER]   (telemetry.h)
 #include <new>
 #include <string_view>
 
@@ -13,11 +15,13 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
-    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear";
+    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, latency on, latency "
+    "off, latency clear, telemetry PATH[,PARAMETER]";
 
 }  // namespace
 
 void Nic::open_look_door() {
+  hear_notes();
   if (statistics_ == nullptr) return;
   std::string error;  // an instance can live without
   if (!look_door_.open(LookDoor::path_beside(statistics_->path()), &error)) return;
@@ -42,8 +46,15 @@ void Nic::serve_look_door() {
 }
 
 std::string Nic::answer_look(std::string_view request) {
-  const std::string_view what = take_part(&request, ' '), verb = take_part(&request, ' ');
-  if (what != "trace") return std::string(kKnown);
+  const std::string_view what = take_part(&request, ' ');
+  if (what == "trace") return answer_trace(request);
+  if (what == "latency") return answer_latency(request);
+  if (what == "telemetry") return answer_look_telemetry(request);
+  return std::string(kKnown);
+}
+
+std::string Nic::answer_trace(std::string_view request) {
+  const std::string_view verb = take_part(&request, ' ');
   if (verb == "show") {
     uint64_t from = 0;
     if (!request.empty() && !read_number(request, &from)) return std::string(kKnown);
@@ -61,18 +72,19 @@ std::string Nic::answer_look(std::string_view request) {
   } else if (verb != "status") {
     return std::string(kKnown);
   }
-  look(trace_.is_running());
+  listen(trace_, trace_.is_running());
   return trace_.status();
 }
 
-// Owned.
-void Nic::look(bool yes) {
-  ports_.on_note = yes ? [this](const Note& note) { add_to_trace(note); } : std::function<void(const Note&)>();
-  worker_->core().look(yes);
-}
-
-void Nic::add_to_trace(const Note& note) {
-  if (!trace_.note(worker_->monotonic_ns(), note)) worker_->core().look(false);
+std::string Nic::answer_latency(std::string_view verb) {
+  if (verb == "on" || verb == "off") {
+    if (!measure_latency(verb == "on")) return "there is no memory for latencies, which take 3 MB";
+  } else if (verb == "clear") {
+    clear_latency();
+  } else {
+    return std::string(kKnown);
+  }
+  return is_measuring_ ? "ok latencies are measured" : "ok latencies are not measured";
 }
 
 }  // namespace ub

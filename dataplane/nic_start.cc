@@ -82,6 +82,10 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->keep_last_notes();
   if (!nic->watch_all(error)) return nullptr;
   nic->open_look_door();
+  if (config.log.latency && !nic->measure_latency(true)) {
+    *error = "there is no memory for latencies, which log.latency wants";
+    return nullptr;
+  }
   if (!nic->start_helper(error)) return nullptr;
   return nic;
 }

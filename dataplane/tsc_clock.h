@@ -30,13 +30,15 @@ class TscClock {
     return {1 + monotonic_ns() - origin_};
   }
 
-  static uint64_t monotonic_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-  }
+  static uint64_t monotonic_ns() { return ns_of(CLOCK_MONOTONIC); }
+  static uint64_t wall_ns() { return ns_of(CLOCK_REALTIME); }  // since 1970
 
  private:
+  static uint64_t ns_of(clockid_t clock) {
+    timespec t;
+    clock_gettime(clock, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  }
   uint64_t origin_ = 0;
   uint64_t scale_ = 0;  // ns per tick, 32.32; 0: no usable counter
 };

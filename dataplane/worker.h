@@ -54,15 +54,21 @@ class Worker {
   uint64_t monotonic_ns() const { return clock_.now().ns + clock_began_ns_; }
 
   // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
-  // caller drives again at once, or calls send_owed().
-  template <class OnEvent>
-  bool drive(Acks acks, OnEvent&& on_event) {
+  // caller drives again at once, or calls send_owed(). `watch`: who wants to know of frames as Nobody does.
+  struct Nobody {
+    static void received() {}               // a burst was taken from the ports
+    static void handled(const RxFrame&) {}  // the Core has dealt with this frame of it
+  };
+  template <class OnEvent, class Watch = Nobody>
+  bool drive(Acks acks, OnEvent&& on_event, Watch watch = {}) {
     Instant now = turn();
     RxFrame frames[kBurst];
     size_t received = ports_.rx_burst(now, frames, kBurst);
+    watch.received();
     for (size_t i = 0; i < received; ++i) {
       if (i + 1 < received) __builtin_prefetch(frames[i + 1].data);
       core_.on_packet(now, frames[i].link, {frames[i].data, frames[i].bytes});
+      watch.handled(frames[i]);
     }
     ports_.rx_release();
     if (ports_.has_lanes()) received += serve_lanes(now);

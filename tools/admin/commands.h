@@ -32,6 +32,11 @@ struct TraceWish {
 // A trace of the packets and requests of a running instance (docs/looking.md).
 int trace_instance(const InstanceSelection&, const TraceWish&, bool json);
 
+// What the instance answers to "/softub/counters" and such (dataplane/telemetry.h), as JSON.
+int ask_telemetry(const InstanceSelection&, const std::string& request);
+// How long stages take inside an instance (docs/telemetry.md). `verb`: on, off, show or clear.
+int measure_latency(const InstanceSelection&, const std::string& verb, bool json);
+
 struct ExportOptions {
   std::string bind = "127.0.0.1";
   uint16_t port = 9464;  // 0: any free one

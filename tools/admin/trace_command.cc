@@ -2,56 +2,22 @@
 //
 // urma_admin trace: asks a running instance at its door (dataplane/look_door.h).
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string_view>
-#include <vector>
+#include <string>
 
 #include "dataplane/look_door.h"
 #include "dataplane/tsc_clock.h"
-#include "lib/ipc/unix_socket.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/instance_pages.h"
+#include "tools/admin/visit.h"
 
 namespace ub::tools {
 namespace {
-
-constexpr int kPatienceMs = 5000;
-
-// One request and its answer. Nothing, after a message: there is none.
-class Visit {
- public:
-  bool open(const std::string& path, const std::string& instance) {
-    std::string error;
-    if (ipc::connect_unix(path, &socket_, &error) == ipc::SocketStatus::kOk) return true;
-    fmt::print(stderr, "urma_admin: {} cannot be asked: {}\n", instance, error);
-    return false;
-  }
-  std::optional<std::string> ask(const std::string& request) {
-    std::vector<std::byte> answer(LookDoor::kMostAnswerBytes + 1);
-    size_t bytes = 0;
-    bool had_fds = false;
-    pollfd waits{socket_.get(), POLLIN, 0};
-    if (ipc::send_message(socket_.get(), std::as_bytes(std::span(request)), {}) != ipc::SocketStatus::kOk ||
-        ::poll(&waits, 1, kPatienceMs) != 1 ||
-        ipc::receive_plain(socket_.get(), answer, &bytes, &had_fds) != ipc::SocketStatus::kOk || bytes == 0) {
-      fmt::print(stderr, "urma_admin: the instance does not answer: it has ended, is stopped, or gets no CPU\n");
-      return std::nullopt;
-    }
-    std::string text(reinterpret_cast<const char*>(answer.data()), bytes);
-    if (text.starts_with("ok")) return text;
-    fmt::print(stderr, "urma_admin: {}\n", text);
-    return std::nullopt;
-  }
-
- private:
-  ipc::Fd socket_;
-};
 
 struct Head {
   uint64_t next = 0, total = 0;
@@ -105,15 +71,8 @@ bool show_notes(Visit& visit, bool json) {
 }  // namespace
 
 int trace_instance(const InstanceSelection& selection, const TraceWish& wish, bool json) {
-  const auto instance = choose_instance(selection);
-  if (!instance) return 1;
-  if (!instance->alive) {
-    fmt::print(stderr, "urma_admin: {} cannot be asked: it has ended; `show events` tells what happened last\n",
-               instance->name);
-    return 1;
-  }
   Visit visit;
-  if (!visit.open(LookDoor::path_beside(instance->page), instance->name)) return 1;
+  if (!visit.open(selection)) return 1;
   if (wish.verb == "show") return show_notes(visit, json) ? 0 : 1;
   std::string request = "trace " + wish.verb;
   if (wish.verb == "add") {
@@ -126,7 +85,7 @@ int trace_instance(const InstanceSelection& selection, const TraceWish& wish, bo
   }
   const std::optional<std::string> answer = visit.ask(request);
   if (!answer) return 1;
-  fmt::print("{}: {}\n", instance->name, answer->substr(3));
+  fmt::print("{}: {}\n", visit.instance(), answer->substr(3));
   return 0;
 }
 
