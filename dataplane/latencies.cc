@@ -8,9 +8,13 @@ namespace {
 
 LatencyFigures figures_of(const Histogram& h) {
   if (h.count() == 0) return {};
-  return {h.count(),        h.min(),            static_cast<uint64_t>(std::llround(h.mean())),
-          h.percentile(50), h.percentile(99), h.percentile(99.9),
-          h.max()};
+  return {.count = h.count(),
+          .min = h.min(),
+          .mean = static_cast<uint64_t>(std::llround(h.mean())),
+          .p50 = h.percentile(50),
+          .p99 = h.percentile(99),
+          .p999 = h.percentile(99.9),
+          .max = h.max()};
 }
 
 }  // namespace
@@ -24,7 +28,8 @@ void Latencies::clear() {
 LatencyOfStage Latencies::figures(LatencyStage stage) const {
   LatencyOfStage of;
   of.misses = misses_[static_cast<size_t>(stage)];
-  for (size_t i = 0; i < kTrafficClasses; ++i) of.classes[i] = figures_of(histogram(stage, static_cast<TrafficClass>(i)));
+  for (size_t i = 0; i < kTrafficClasses; ++i)
+    of.classes[i] = figures_of(histogram(stage, static_cast<TrafficClass>(i)));
   return of;
 }
 

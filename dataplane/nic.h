@@ -42,6 +42,7 @@
 #include "dataplane/operation_totals.h"
 #include "dataplane/port_set.h"
 #include "dataplane/published_name.h"
+#include "dataplane/published_page.h"
 #include "dataplane/regime_clock.h"
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
@@ -270,8 +271,7 @@ class Nic {
   std::string answer_look(std::string_view request);
   std::string answer_trace(std::string_view request);
   std::string answer_latency(std::string_view verb);
-  std::string answer_look_telemetry(std::string_view request);
-  std::optional<std::string> telemetry(std::string_view request, std::string* why) const;
+  std::string tell_telemetry(std::string_view request);
   void hear_notes();
   void look(bool yes);
   void listen(NoteListener&, bool yes);
@@ -378,7 +378,7 @@ class Nic {
   std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake
   std::atomic<uint32_t> waiters_{0};          // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
-  std::atomic<bool> has_page_{false};  // for threads of DPDK, which may ask while the NIC begins
+  const std::shared_ptr<PublishedPage> page_ = std::make_shared<PublishedPage>();  // for threads of DPDK, too
   Instant statistics_at_{};
   bool statistics_stale_ = true;               // something happened since
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them

@@ -49,7 +49,7 @@ std::string Nic::answer_look(std::string_view request) {
   const std::string_view what = take_part(&request, ' ');
   if (what == "trace") return answer_trace(request);
   if (what == "latency") return answer_latency(request);
-  if (what == "telemetry") return answer_look_telemetry(request);
+  if (what == "telemetry") return tell_telemetry(request);
   return std::string(kKnown);
 }
 
@@ -85,6 +85,14 @@ std::string Nic::answer_latency(std::string_view verb) {
     return std::string(kKnown);
   }
   return is_measuring_ ? "ok latencies are measured" : "ok latencies are not measured";
+}
+
+// From the statistics page, where others find it, too.
+std::string Nic::tell_telemetry(std::string_view request) {
+  publish_statistics();
+  std::string why;
+  const std::optional<std::string> answer = page_->answer(request, &why);
+  return answer ? "ok " + *answer : why;
 }
 
 }  // namespace ub

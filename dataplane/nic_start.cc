@@ -244,6 +244,9 @@ bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
       links_changed_.store(true, std::memory_order_release);
       wake_helper();
     };
+    options.telemetry = [page = page_](std::string_view request, std::string* why) {
+      return page->answer(request, why);
+    };
     ports_.plugins.push_back(open_plugin_port(config.dpdk.plugin, options, error));
     if (ports_.plugins.back() == nullptr) return false;
   }

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostChannels = 20, kMostApps = 40;  // in one answer
+constexpr size_t kMostChannels = 16, kMostApps = 40;  // in one answer
 
 // DPDK allows no other characters in a name.
 std::string key_of(std::string_view name) {
@@ -137,10 +137,10 @@ Json app(const StatsApp& a) {
 // The rows from number `from` on, as many as fit; "next": the number behind them, 0: there are no more.
 template <class Row, class Make>
 Json page_of(const char* name, const std::vector<Row>& rows, uint64_t from, size_t most, Make make) {
-  Json array = Json::array();
+  Json object = Json::object();  // by number: DPDK has no arrays of objects
   uint64_t at = std::min<uint64_t>(from, rows.size());
-  for (; at != rows.size() && array.size() != most; ++at) array.push_back(make(rows[at]));
-  return {{"total", uint64_t{rows.size()}}, {"next", at == rows.size() ? 0 : at}, {name, array}};
+  for (; at != rows.size() && object.size() != most; ++at) object[std::to_string(at)] = make(rows[at]);
+  return {{"total", uint64_t{rows.size()}}, {"next", at == rows.size() ? 0 : at}, {name, object}};
 }
 
 Json channels(const StatsReport& r, uint64_t from) {

@@ -70,14 +70,15 @@ void add_objects(const StatsReport& r, const Labels& labels, MetricFamilies* out
 void add_regimes(const uint64_t (&ns)[kRegimes], const char* who, const Labels& labels, MetricFamilies* out) {
   for (size_t i = 0; i < kRegimes; ++i) {
     out->counter("softub_driver_seconds_total",
-                 "how those who drive spend their time: the NIC's own thread, and application threads in the turns that "
-                 "are sampled",
+                 "how those who drive spend their time: the NIC's own thread, and application threads in the turns "
+                 "that are sampled",
                  with(labels, {{"driver", who}, {"regime", kRegimeNames[i]}}), number(ns[i]) / 1e9);
   }
 }
 
 void add_latency(const LatencyFigures& f, const Labels& labels, MetricFamilies* out) {
-  const std::pair<const char*, uint64_t> quantiles[] = {{"0.5", f.p50}, {"0.99", f.p99}, {"0.999", f.p999}, {"1", f.max}};
+  const std::pair<const char*, uint64_t> quantiles[] = {
+      {"0.5", f.p50}, {"0.99", f.p99}, {"0.999", f.p999}, {"1", f.max}};
   for (const auto& [quantile, ns] : quantiles) {
     out->gauge("softub_stage_latency_seconds",
                "how long a stage of operations takes inside, since the instance measures that, or was told to forget",

@@ -30,13 +30,11 @@ std::optional<Json> answer_of(Visit& visit, const std::string& request) {
   return Json::parse(answer->substr(3));
 }
 
-std::string number_of(const Json& figures, const char* name) { return std::to_string(figures.at(name).get<uint64_t>()); }
-
 void print_misses(const std::string& stage, const Json& of) {
   for (const auto& [name, what] : {std::pair{"no_start", "ended, and nobody knows when they began"},
                                    {"forgotten", "began, and gave way to others in a full table"},
                                    {"unseen", "ended while nobody could see when"}}) {
-    if (of.at(name) != 0) fmt::print("{}: {} {}\n", stage, number_of(of, name), what);
+    if (of.at(name) != 0) fmt::print("{}: {} {}\n", stage, of.at(name).get<uint64_t>(), what);
   }
 }
 

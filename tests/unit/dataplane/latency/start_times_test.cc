@@ -48,7 +48,7 @@ TEST(StartTimes, in_a_full_table_the_oldest_gives_way) {
 
 // ---- who hears of notes ------------------------------------------------------------------------------------------
 
-class Hearer : public NoteListener {
+class Hearer final : public NoteListener {
  public:
   explicit Hearer(size_t most) : most_(most) {}
   bool hear(uint64_t, const Note&) override { return ++heard < most_; }

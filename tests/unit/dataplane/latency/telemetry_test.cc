@@ -3,6 +3,7 @@
 // Answers in JSON, from invented reports.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/telemetry.h"
@@ -10,20 +11,20 @@
 namespace ub {
 namespace {
 
-nlohmann::json answer(const StatsReport& report, const std::string& request) {
+nlohmann::ordered_json answer(const StatsReport& report, const std::string& request) {
   std::string why;
   const auto text = answer_telemetry(report, request, &why);
   EXPECT_TRUE(text) << why;
   if (!text) return {};
   EXPECT_LE(text->size(), kMostTelemetryBytes);
-  const nlohmann::json json = nlohmann::json::parse(*text);
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(*text);
   const std::string path = request.substr(0, request.find(','));
   EXPECT_TRUE(json.is_object() && json.size() == 1 && json.contains(path)) << *text;
   return json.at(path);
 }
 
 TEST(Telemetry, lists_its_commands) {
-  const nlohmann::json paths = answer({}, "/");
+  const nlohmann::ordered_json paths = answer({}, "/");
   for (const TelemetryCommand* c = telemetry_commands(); c->path != nullptr; ++c) {
     EXPECT_NE(std::find(paths.begin(), paths.end(), c->path), paths.end()) << c->path;
     answer({}, c->path);
@@ -41,8 +42,8 @@ TEST(Telemetry, says_what_is_wrong) {
 TEST(Telemetry, counters_that_are_not_0_have_names_that_dpdk_allows) {
   StatsReport report;
   report.counters = {{"rx.packets", 5}, {"tx.packets", 0}, {"dpdk.tx.waited", 3}};
-  EXPECT_EQ(answer(report, "/softub/counters"), (nlohmann::json{{"rx_packets", 5}}));
-  EXPECT_EQ(answer(report, "/softub/ports").at("counters"), (nlohmann::json{{"dpdk_tx_waited", 3}}));
+  EXPECT_EQ(answer(report, "/softub/counters"), (nlohmann::ordered_json{{"rx_packets", 5}}));
+  EXPECT_EQ(answer(report, "/softub/ports").at("counters"), (nlohmann::ordered_json{{"dpdk_tx_waited", 3}}));
 }
 
 TEST(Telemetry, channels_come_in_pages_that_fit) {
@@ -58,7 +59,7 @@ TEST(Telemetry, channels_come_in_pages_that_fit) {
   }
   uint64_t from = 0, seen = 0;
   do {
-    const nlohmann::json page = answer(report, "/softub/channels," + std::to_string(from));
+    const nlohmann::ordered_json page = answer(report, "/softub/channels," + std::to_string(from));
     EXPECT_EQ(page.at("total"), 50);
     for (const auto& c : page.at("channels")) EXPECT_EQ(c.at("tpn"), seen++);
     from = page.at("next");
@@ -71,7 +72,7 @@ TEST(Telemetry, latencies_have_the_classes_that_were_seen) {
   StatsReport report;
   report.work.latency_on = 1;
   report.work.latencies[0].classes[1] = {.count = 3, .min = 1, .mean = 2, .p50 = 2, .p99 = 4, .p999 = 4, .max = 4};
-  const nlohmann::json stages = answer(report, "/softub/latency").at("stages");
+  const nlohmann::ordered_json stages = answer(report, "/softub/latency").at("stages");
   EXPECT_EQ(stages.size(), kLatencyStages);
   EXPECT_EQ(stages.at("posted_to_sent").at("classes").size(), 1u);
   EXPECT_EQ(stages.at("posted_to_sent").at("classes").at("bulk").at("p99_ns"), 4);
