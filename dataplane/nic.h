@@ -347,7 +347,8 @@ class Nic {
   bool drives_specially_ = false;           // under ownership, beside the one above: both are asked in every turn
   bool has_faults_ = false;                 // this and the next: why it does
   bool is_measuring_ = false;               // latencies
-  uint32_t samples_left_ = 0;               // turns of application threads that are timed
+  uint32_t samples_left_ = 0;               // turns that are timed if they are of application threads,
+  bool samples_began_ = false;              // and whether one was
   std::atomic<bool> stopped_{false};        // by a fault: nobody may drive
   PortSet ports_;
   ipc::Mapping arena_;

@@ -5,6 +5,7 @@
 // The NIC's own thread says so itself where it idles, yields or sleeps. Turns of application threads are too short and
 // too many for that: the first ones after each picture of the page are sampled.
 #include <thread>
+#include <utility>
 
 #include "dataplane/nic.h"
 #include "dataplane/nic_report.h"
@@ -12,7 +13,7 @@
 namespace ub {
 namespace {
 
-constexpr uint32_t kSampledTurns = 64;
+constexpr uint32_t kSampledTurns = 1024;
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Regime Nic::why_idle() const {
 void Nic::begin_samples() {
   if (clients_ != nullptr) return;
   samples_left_ = kSampledTurns;
-  application_regimes_.begin(statistics_at_);
+  samples_began_ = false;
   drives_specially_ = true;
 }
 
@@ -37,6 +38,7 @@ void Nic::sample_turn(Instant from, bool worked) {
   --samples_left_;
   choose_drive();
   if (std::this_thread::get_id() == helper_.get_id()) return;
+  if (!std::exchange(samples_began_, true)) application_regimes_.begin(from);
   application_regimes_.spend(Regime::kAsleep, from);
   application_regimes_.spend(worked ? Regime::kBusy : why_idle(), worker_->now());
 }

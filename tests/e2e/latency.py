@@ -156,6 +156,26 @@ class Tests:
             client.kill()
             server.kill()
 
+    def held_back(self):
+        """A window of few packets is what a sender of long messages waits for."""
+        Process.wire.variables["SOFTUB_TRANSPORT_WINDOW_PACKETS"] = "128"
+        args = [self.perf, "write_bw", "-s", 1 << 20, "-t", 16, "-p", free_port(), "-D", 600]
+        server = Process(args)
+        server.wait_for_text("TCP port")
+        client = Process(args + [Process.wire.host()])
+        del Process.wire.variables["SOFTUB_TRANSPORT_WINDOW_PACKETS"]
+        try:
+            client.wait_for_text("#bytes")
+            for _ in range(40):
+                work = json.loads(self.admin("show", "work", "--json", "-i", client.popen.pid))["work"]
+                if work["application_held_ns"] + work["application_no_room_ns"] > 0:
+                    return
+                time.sleep(0.5)
+            raise Failure(f"nobody is ever held back: {work}")
+        finally:
+            client.kill()
+            server.kill()
+
     def all(self):
         server, client = self.pair()
         c, s = client.popen.pid, server.popen.pid
@@ -168,7 +188,8 @@ class Tests:
                                ("show work", lambda: self.shows_work(c)),
                                ("telemetry", lambda: self.answers(c)),
                                ("clears and stops", lambda: self.clears_and_stops(c)),
-                               ("by configuration", self.by_configuration)):
+                               ("by configuration", self.by_configuration),
+                               ("held back", self.held_back)):
                 begin = time.monotonic()
                 step()
                 print(f"ok {name} ({time.monotonic() - begin:.1f} s)", flush=True)
