@@ -23,6 +23,7 @@
 
 #include "dataplane/capture_filter.h"
 #include "dataplane/capture_writer.h"
+#include "dataplane/note_listeners.h"
 #include "dataplane/port_concept.h"
 #include "dataplane/tsc_clock.h"
 #include "dataplane/watched_core.h"
@@ -30,7 +31,7 @@
 
 namespace ub {
 
-class Capture final : public CoreWatcher {
+class Capture final : public CoreWatcher, public NoteListener {
  public:
   struct LinkText {
     std::string name, description;
@@ -73,8 +74,9 @@ class Capture final : public CoreWatcher {
   // ---- while the Core deals with a frame ----
   void before_frame(uint32_t link, std::span<const std::byte> frame) override;
   void after_frame() override;
-  void note(const Note& note) {
+  bool hear(uint64_t, const Note& note) override {
     if (note.stage == Stage::kPacketDropped && reason_ == 0) reason_ = static_cast<uint16_t>(note.a + 1);
+    return true;
   }
 
  private:

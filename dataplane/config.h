@@ -323,6 +323,8 @@ struct LogConfig {
   std::string stats_dir;
   // How often that is done while the NIC works; default 200 ms. Each time costs some microseconds.
   std::chrono::nanoseconds stats_interval = std::chrono::milliseconds(200);
+  // Whether latencies inside are measured from the start (docs/telemetry.md); default false.
+  bool latency = false;
 };
 
 // What is to go wrong in programs that use liburma.

@@ -35,12 +35,18 @@
 #include "dataplane/eid.h"
 #include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
+#include "dataplane/latency_watcher.h"
 #include "dataplane/look_door.h"
 #include "dataplane/nic_clients.h"
 #include "dataplane/nic_recording.h"
+#include "dataplane/note_listeners.h"
+#include "dataplane/noting_memory.h"
 #include "dataplane/ownership.h"
+#include "dataplane/operation_totals.h"
 #include "dataplane/port_set.h"
 #include "dataplane/published_name.h"
+#include "dataplane/published_page.h"
+#include "dataplane/regime_clock.h"
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
@@ -246,7 +252,8 @@ class Nic {
   void watch(CoreWatcher&);
   void unwatch(CoreWatcher&);
   void note_special();
-  bool drive_watched(Acks acks);
+  bool has_faults() const { return port_down_ || stop_fault_; }
+  bool drive_specially(Acks acks);
   void send_posted_specially(uint32_t jetty, Acks acks);
   template <class Fn>
   auto in_watched_turn(Fn fn);
@@ -274,8 +281,6 @@ class Nic {
   void open_look_door();
   void serve_look_door();
   std::string answer_look(std::string_view request);
-  void look();
-  void hear(const Note&);
   std::string answer_trace(std::string_view request);
   std::string answer_capture(std::string_view request);
   bool begin_capture(std::string_view wish, std::string* why);
@@ -289,6 +294,18 @@ class Nic {
   void look_after_recording();
   void ring_all();
   bool is_recording() const { return is_recording_; }
+  std::string answer_latency(std::string_view verb);
+  std::string tell_telemetry(std::string_view request);
+  void hear_notes();
+  void look(bool yes);
+  void listen(NoteListener&, bool yes);
+  void choose_memory();
+  bool measure_latency(bool yes);
+  void clear_latency();
+  Regime why_idle() const;
+  void begin_samples();
+  void sample_turn(Instant from, bool worked);
+  WorkFigures work_figures();
   void keep_last_notes();
   void forget_last_notes();
   void tell_why_it_died(uint32_t tpn);
@@ -352,7 +369,10 @@ class Nic {
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   bool is_special_ = false;                 // under ownership, beside the one above: both are asked in every turn;
-                                            // there are faults or watchers
+                                            // something of note_special() holds
+  bool is_measuring_ = false;               // latencies
+  uint32_t samples_left_ = 0;               // turns that are timed if they are of application threads,
+  bool samples_began_ = false;              // and whether one was
   std::atomic<bool> stopped_{false};        // by a fault: nobody may drive
   PortSet ports_;
   ipc::Mapping arena_;
@@ -383,15 +403,25 @@ class Nic {
   std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake
   std::atomic<uint32_t> waiters_{0};          // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
+  const std::shared_ptr<PublishedPage> page_ = std::make_shared<PublishedPage>();  // for threads of DPDK, too
   Instant statistics_at_{};
   bool statistics_stale_ = true;               // something happened since
   std::unique_ptr<LastNotes> last_notes_;      // where there is no page that has them
   Instant told_of_death_at_{};                 // 0: never
   LookDoor look_door_;
-  Trace trace_;                       // under ownership
-  std::unique_ptr<Capture> capture_;  // the same; also one that has ended, so that it is told of
+  Trace trace_;  // this and those that follow under ownership
+  std::unique_ptr<Capture> capture_;         // also one that has ended, so that it is told of
   std::unique_ptr<NicRecording> recording_;  // the same
   bool is_recording_ = false;
+  NoteListeners listeners_;
+  NotingMemory noting_memory_{ports_};
+  std::unique_ptr<LatencyWatch> latency_;  // null: nothing was measured
+  std::optional<LatencyWatcher<Worker<PortSet>>> latency_watcher_;  // while they are measured
+  uint64_t latency_since_ns_ = 0;          // of the wall clock: when that began, or was cleared
+  RegimeClock own_regimes_;                // of the NIC's own thread
+  Regime rest_regime_ = Regime::kAsleep;   // of that thread, while it sleeps
+  RegimeClock application_regimes_;
+  OperationTotals operations_;
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<ExtraPath> extra_paths_;         // over UDP sockets

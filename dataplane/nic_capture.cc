@@ -73,7 +73,7 @@ bool Nic::begin_capture(std::string_view wish, std::string* why) {
   capture_ = std::move(capture);
   ports_.set_capture(capture_.get());
   watch(*capture_);
-  look();
+  listen(*capture_, true);
   return true;
 }
 
@@ -84,7 +84,7 @@ void Nic::end_capture() {
   unwatch(*capture_);
   capture_->stop();
   capture_->free_memory();
-  look();
+  listen(*capture_, false);
 }
 
 bool Nic::is_capturing() const { return ports_.capture() != nullptr; }

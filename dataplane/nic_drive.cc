@@ -82,10 +82,8 @@ bool Nic::drive_owned(Acks acks) {
     serve_shares();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
-  if (is_special_) [[unlikely]] {
-    if (step_faults()) return false;
-    if (!watchers_.empty() || is_recording()) return drive_watched(acks);
-  }
+  if (is_special_) [[unlikely]]
+    return drive_specially(acks);
   return drive_by(worker_->core(), acks);
 }
 

@@ -33,6 +33,7 @@ void Nic::helper_main() {
   pthread_getaffinity_np(pthread_self(), sizeof helper_cpus_, &helper_cpus_);
   Duration away = to_duration(config_.progress.helper_backoff_min);
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+  own_regimes_.begin(worker_->now());
   while (!stop_.load(std::memory_order_relaxed)) {
     if (is_stopped()) [[unlikely]] {
       wait_while_stopped();
@@ -69,7 +70,10 @@ bool Nic::stay_away(Duration d) {
 
 // Sleeps, unless an application thread begins to wait or a peer rings because it waits for long.
 void Nic::helper_sleep(Duration d) {
-  if (away_wakers_.sleep(d).by(Waker::kRung)) drain_wake_fd();
+  own_regimes_.spend(Regime::kBusy, worker_->now());
+  const Woken woken = away_wakers_.sleep(d);
+  own_regimes_.spend(Regime::kAsleep, worker_->now());
+  if (woken.by(Waker::kRung)) drain_wake_fd();
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   ports_.shm.clear_doorbell();
 }

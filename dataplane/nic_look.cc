@@ -5,6 +5,8 @@
 //   trace add N [FILTER]   trace show [FROM]   trace status   trace stop   trace clear
 //   pcap on BYTES FILES SNAP [FILTER] file=PATH   pcap status   pcap off   (nic_capture.cc)
 //   record on BYTES FILES HEADERS file=PATH   record status   record off   (nic_record.cc)
+//   latency on   latency off   latency clear
+//   telemetry PATH[,PARAMETER]   (telemetry.h)
 #include <new>
 #include <string_view>
 
@@ -15,11 +17,13 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
-    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ..., record ...";
+    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ..., record ..., "
+    "latency on, latency off, latency clear, telemetry PATH[,PARAMETER]";
 
 }  // namespace
 
 void Nic::open_look_door() {
+  hear_notes();
   if (statistics_ == nullptr) return;
   std::string error;  // an instance can live without
   if (!look_door_.open(LookDoor::path_beside(statistics_->path()), &error)) return;
@@ -45,9 +49,12 @@ void Nic::serve_look_door() {
 
 std::string Nic::answer_look(std::string_view request) {
   const std::string_view what = take_part(&request, ' ');
+  if (what == "trace") return answer_trace(request);
   if (what == "pcap") return answer_capture(request);
   if (what == "record") return answer_record(request);
-  return what == "trace" ? answer_trace(request) : std::string(kKnown);
+  if (what == "latency") return answer_latency(request);
+  if (what == "telemetry") return tell_telemetry(request);
+  return std::string(kKnown);
 }
 
 std::string Nic::answer_trace(std::string_view request) {
@@ -69,21 +76,27 @@ std::string Nic::answer_trace(std::string_view request) {
   } else if (verb != "status") {
     return std::string(kKnown);
   }
-  look();
+  listen(trace_, trace_.is_running());
   return trace_.status();
 }
 
-// Owned: the Core says its notes while somebody wants them.
-void Nic::look() {
-  const bool wanted = trace_.is_running() || is_capturing();
-  ports_.on_note = wanted ? [this](const Note& note) { hear(note); } : std::function<void(const Note&)>();
-  worker_->core().look(wanted);
+std::string Nic::answer_latency(std::string_view verb) {
+  if (verb == "on" || verb == "off") {
+    if (!measure_latency(verb == "on")) return "there is no memory for latencies, which take 3 MB";
+  } else if (verb == "clear") {
+    clear_latency();
+  } else {
+    return std::string(kKnown);
+  }
+  return is_measuring_ ? "ok latencies are measured" : "ok latencies are not measured";
 }
 
-void Nic::hear(const Note& note) {
-  if (is_capturing()) capture_->note(note);
-  if (trace_.is_running()) trace_.note(worker_->monotonic_ns(), note);
-  if (!trace_.is_running() && !is_capturing()) worker_->core().look(false);
+// From the statistics page, where others find it, too.
+std::string Nic::tell_telemetry(std::string_view request) {
+  publish_statistics();
+  std::string why;
+  const std::optional<std::string> answer = page_->answer(request, &why);
+  return answer ? "ok " + *answer : why;
 }
 
 }  // namespace ub

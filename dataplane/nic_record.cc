@@ -5,7 +5,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -104,11 +103,8 @@ bool Nic::begin_recording(std::string_view wish, std::string* why) {
   }
   core.log_calls(&recording_->recorder);
   ports_.set_recorder(&recording_->recorder);
-  if (ports_.foreign != nullptr) {
-    recording_->memory.emplace(*ports_.foreign, recording_->recorder);
-    ports_.foreign = &*recording_->memory;
-  }
   is_recording_ = true;
+  choose_memory();
   note_special();
   ring_all();
   return true;
@@ -134,7 +130,7 @@ void Nic::end_recording(record::Ended why) {
   note_special();
   core.log_calls(nullptr);
   ports_.set_recorder(nullptr);
-  if (recording_->memory) ports_.foreign = &recording_->memory->memory();
+  choose_memory();
   record::return_rings(recording_->recorder, core);
   ring_all();
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "dataplane/recorded_memory.h"
@@ -27,7 +26,7 @@ struct NicRecording {
   uint64_t files = 1;  // so many stay; 0: all
   record::RecorderOptions options;
   record::Recorder recorder;
-  std::optional<RecordedMemory> memory;
+  RecordedMemory memory{recorder};
 };
 
 }  // namespace ub

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/transport/roce/qp.h"
+
 namespace ub {
 namespace {
 
@@ -61,6 +63,22 @@ NicReport report_nic(const CoreState& s) {
   static_assert(std::size(pools) == kStatsPools);
   std::copy(std::begin(pools), std::end(pools), objects.pools);
   return report;
+}
+
+OperationCounts count_operations(const CoreState& s, const roce::State* roce) {
+  EndedWork sum = s.of_gone;
+  for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
+    const SendQueue& q = s.queues[i];
+    if (q.in_use) (q.unreliable ? sum.datagrams : sum.requests) += q.indices->retired.load(std::memory_order_relaxed);
+  }
+  for (uint32_t i = 1; i <= s.jfcs.high_water(); ++i) {
+    if (s.jfcs[i].in_use) sum.completions += s.jfcs[i].produced;
+  }
+  for (uint32_t i = 1; roce != nullptr && i <= roce->qps.high_water(); ++i) {
+    const roce::Qp& qp = roce->qps[i];
+    if (qp.in_use) sum.of_queue_pairs += qp.ring.indices->retired.load(std::memory_order_relaxed);
+  }
+  return {sum.requests, sum.datagrams, sum.of_queue_pairs, sum.completions};
 }
 
 }  // namespace ub

@@ -7,8 +7,10 @@
 
 #include <vector>
 
+#include "dataplane/operation_totals.h"
 #include "dataplane/stats_page.h"
 #include "lib/transport/core_state.h"
+#include "lib/transport/roce/state.h"
 
 namespace ub {
 
@@ -19,5 +21,7 @@ struct NicReport {
 
 // Looks at every record up to the tables' high-water marks: some microseconds for each thousand objects.
 NicReport report_nic(const CoreState&);
+// What ended so far. `roce`: null if the Core has none.
+OperationCounts count_operations(const CoreState&, const roce::State* roce);
 
 }  // namespace ub

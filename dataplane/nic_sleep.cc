@@ -61,6 +61,8 @@ Duration Nic::next_poll_pause(bool worked) {
 
 // Owned: when a sleeper has to wake by itself; whoever moves that deadline tells it from now on.
 Instant Nic::sleep_limit(bool worked) {
+  const Regime why = why_idle();
+  rest_regime_ = why == Regime::kIdle ? Regime::kAsleep : why;
   Instant deadline = helper_deadline(Acks::kNow);
   if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
   if (worker_->core().has_packets()) {  // for want of room
@@ -85,7 +87,9 @@ Woken Nic::sleep_until(Instant deadline) {
 Woken Nic::block(Instant until) {
   Duration limit = SleepSet::kNoLimit;
   if (!until.is_never()) limit = std::max(Duration{}, until - worker_->now());
+  own_regimes_.spend(Regime::kBusy, worker_->now());
   const Woken woken = wakers_.sleep(limit);
+  own_regimes_.spend(rest_regime_, worker_->now());
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   if (woken.by(Waker::kRung)) drain_wake_fd();
   if (woken.by(Waker::kAlarm)) alarm_.silence();

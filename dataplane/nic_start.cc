@@ -82,6 +82,10 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->keep_last_notes();
   if (!nic->watch_all(error)) return nullptr;
   nic->open_look_door();
+  if (config.log.latency && !nic->measure_latency(true)) {
+    *error = "there is no memory for latencies, which log.latency wants";
+    return nullptr;
+  }
   if (!nic->start_helper(error)) return nullptr;
   return nic;
 }
@@ -241,6 +245,9 @@ bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
     options.link_changed = [this] {
       links_changed_.store(true, std::memory_order_release);
       wake_helper();
+    };
+    options.telemetry = [page = page_](std::string_view request, std::string* why) {
+      return page->answer(request, why);
     };
     ports_.plugins.push_back(open_plugin_port(config.dpdk.plugin, options, error));
     if (ports_.plugins.back() == nullptr) return false;

@@ -62,6 +62,7 @@ void Nic::open_statistics(const LoadedConfig& config) {
   if (directory.empty()) directory = ipc::Rendezvous::default_directory();
   std::string error;  // an instance can live without its page
   statistics_ = StatsPageWriter::create(directory, identity, &error);
+  if (statistics_ != nullptr) page_->set(statistics_->path());
 }
 
 bool Nic::statistics_due() const { return statistics_ && worker_->now() >= statistics_due_at(); }
@@ -107,6 +108,8 @@ void add_paths(const Nic::NicCore& core, uint32_t channel, uint32_t tpn, std::ve
 
 void Nic::publish_statistics() try {
   statistics_at_ = worker_->now();
+  own_regimes_.spend(Regime::kBusy, statistics_at_);
+  begin_samples();
   statistics_stale_ = false;
   std::vector<ChannelInfo> channels;
   std::vector<StatsPath> paths;
@@ -119,7 +122,8 @@ void Nic::publish_statistics() try {
   }
   const NicReport report = report_nic(core.state());
   statistics_->update(core.counters(), report.objects, channels, report.segments, port_counters(),
-                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report(), reported_names(), paths);
+                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report(), reported_names(), paths,
+                      work_figures());
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 

@@ -20,7 +20,10 @@ void Nic::unwatch(CoreWatcher& watcher) {
   note_special();
 }
 
-void Nic::note_special() { is_special_ = port_down_ || stop_fault_ || !watchers_.empty() || is_recording(); }
+// Owned: is there anything for drive_specially()?
+void Nic::note_special() {
+  is_special_ = has_faults() || !watchers_.empty() || is_recording() || samples_left_ != 0;
+}
 
 // Calls fn() with what takes the calls of a turn.
 template <class Fn>
@@ -36,17 +39,27 @@ auto Nic::in_watched_turn(Fn fn) {
   return fn(entry);
 }
 
-bool Nic::drive_watched(Acks acks) {
+// While there are faults, somebody watches, or turns of application threads are sampled.
+bool Nic::drive_specially(Acks acks) {
+  if (has_faults() && step_faults()) return false;
   if (is_capturing() && capture_->has_ended()) end_capture();  // its file is full, for example
   if (is_recording()) look_after_recording();
-  return in_watched_turn([=, this](auto& entry) { return drive_by(entry, acks); });
+  const Instant from = worker_->now();
+  if (is_measuring_) latency_watcher_->begin_turn();
+  const bool worked = in_watched_turn([=, this](auto& entry) { return drive_by(entry, acks); });
+  if (is_measuring_) latency_watcher_->end_turn();
+  if (samples_left_ != 0) sample_turn(from, worked);
+  return worked;
 }
 
 void Nic::send_posted_specially(uint32_t jetty, Acks acks) {
-  if (step_faults()) return worker_->posted().set(jetty);
+  if (has_faults() && step_faults()) return worker_->posted().set(jetty);
+  const Instant from = worker_->now();
   in_watched_turn([=, this](auto& entry) {
     worker_->send_posted(entry, jetty, acks, [this](const Event& event) { report(event); });
   });
+  if (is_measuring_) latency_watcher_->end_turn();
+  if (samples_left_ != 0) sample_turn(from, true);
 }
 
 void Nic::send_owed_specially() {

@@ -41,6 +41,7 @@ bool Nic::set_worker(const WorkerSettings& settings, std::string* why) {
 }
 
 void Nic::worker_main() {
+  own_regimes_.begin(worker_->now());
   while (!stop_.load(std::memory_order_relaxed)) {
     if (is_stopped()) [[unlikely]] {
       wait_while_stopped();
@@ -91,13 +92,20 @@ bool Nic::work_until_idle(bool* worked) {
     if (run_errand() || driven) {
       *worked = true;
       idle_since = worker_->now();
-      if (idle_since - yielded_at >= kBusySlice) give_way();
+      if (idle_since - yielded_at >= kBusySlice) {
+        own_regimes_.spend(Regime::kBusy, idle_since);
+        give_way();
+        own_regimes_.spend(Regime::kYielded, yielded_at);
+      }
     } else {
       bool may_sleep = worker_may_sleep_.load(std::memory_order_relaxed);
       if (may_sleep && worker_->now() - idle_since >= Duration{worker_idle_ns_.load(std::memory_order_relaxed)}) {
         return true;
       }
+      const Regime why = why_idle();
+      own_regimes_.spend(Regime::kBusy, idle_since);
       give_way();
+      own_regimes_.spend(why, yielded_at);
     }
     if (worker_->now() > until || stop_.load(std::memory_order_relaxed)) return false;
   }

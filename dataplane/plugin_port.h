@@ -12,7 +12,9 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,10 @@
 #include "lib/transport/core_types.h"
 
 namespace ub {
+
+// What the NIC of a port answers to "/softub/counters" and such, in JSON (telemetry.h). Nothing and `*why`: none.
+// Any thread, as long as there is the port.
+using TelemetryAnswer = std::function<std::optional<std::string>(std::string_view request, std::string* why)>;
 
 struct PluginPortOptions {
   std::string device;                  // devargs: "net_memif0,role=client", "0000:01:00.0", ...
@@ -40,6 +46,7 @@ struct PluginPortOptions {
   bool raw = false;
   std::function<void(const std::string& sentence)> notice;  // what a person should know; any thread
   std::function<void()> link_changed;                       // has_link() did; any thread, must not block
+  TelemetryAnswer telemetry;                                // empty: the port belongs to no NIC
 };
 
 struct PluginPortCounters {
@@ -83,7 +90,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 8;
+constexpr uint32_t kPluginPortVersion = 9;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

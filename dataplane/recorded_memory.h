@@ -12,21 +12,26 @@ namespace ub {
 
 class RecordedMemory final : public ForeignMemory {
  public:
-  RecordedMemory(ForeignMemory& memory, record::Recorder& recorder) : memory_(memory), recorder_(recorder) {}
+  // The recorder outlives this.
+  explicit RecordedMemory(record::Recorder& recorder) : recorder_(recorder) {}
 
-  ForeignMemory& memory() { return memory_; }
+  // This, in front of that memory from now on.
+  RecordedMemory& over(ForeignMemory& memory) {
+    inner_ = &memory;
+    return *this;
+  }
 
   CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) override {
-    return told(memory_.gather(frame, dst, src, bytes, tag));
+    return told(inner_->gather(frame, dst, src, bytes, tag));
   }
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) override {
-    return told(memory_.place(dst, src, bytes, final, tag));
+    return told(inner_->place(dst, src, bytes, final, tag));
   }
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) override {
-    return told(memory_.atomic(request, old, tag));
+    return told(inner_->atomic(request, old, tag));
   }
-  void frame_aborted(const std::byte* frame) override { memory_.frame_aborted(frame); }
-  void frame_held(const std::byte* frame, std::byte* held) override { memory_.frame_held(frame, held); }
+  void frame_aborted(const std::byte* frame) override { inner_->frame_aborted(frame); }
+  void frame_held(const std::byte* frame, std::byte* held) override { inner_->frame_held(frame, held); }
 
  private:
   CopyResult told(CopyResult result) {
@@ -34,8 +39,8 @@ class RecordedMemory final : public ForeignMemory {
     return result;
   }
 
-  ForeignMemory& memory_;
   record::Recorder& recorder_;
+  ForeignMemory* inner_ = nullptr;
 };
 
 }  // namespace ub

@@ -24,7 +24,7 @@ namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 7;
+constexpr uint32_t kVersion = 8;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
@@ -68,6 +68,7 @@ struct Body {
   uint32_t names_total, name_rows;
   uint64_t path_rows;
   StatsObjects objects;
+  WorkFigures work;
   uint64_t counters[kMaxCounters];
   StatsChannel channels[kMaxChannels];
   StatsSegment segments[kMaxSegments];
@@ -337,13 +338,15 @@ StatsPageWriter::~StatsPageWriter() {
 void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
                              std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments,
                              std::span<const uint64_t> port_counters, std::span<const StatsApp> apps,
-                             std::span<const StatsName> names, std::span<const StatsPath> paths) {
+                             std::span<const StatsName> names, std::span<const StatsPath> paths,
+                             const WorkFigures& work) {
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
   next.updated_ns = TscClock::wall_ns();
   ++next.updates;
   next.objects = objects;
+  next.work = work;
   std::copy(std::begin(counters.v), std::end(counters.v), next.counters);
   std::copy_n(port_counters.begin(), std::min(port_counters.size(), port_counters_), next.counters + kCounterCount);
   next.channels_total = static_cast<uint32_t>(channels.size());
@@ -504,6 +507,7 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
     out.counters.emplace_back(read_name(h.counter_names[i]), b.counters[i]);
   }
   out.objects = b.objects;
+  out.work = b.work;
   out.channels.assign(b.channels, b.channels + std::min(b.channel_rows, kMaxChannels));
   out.channels_total = b.channels_total;
   out.segments.assign(b.segments, b.segments + std::min(b.segment_rows, kMaxSegments));

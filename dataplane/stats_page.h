@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/work_figures.h"
 #include "lib/base/counters.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/looking/last_notes.h"
@@ -163,7 +164,8 @@ class StatsPageWriter {
   // `port_counters`: values in the order of their names.
   void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>,
               std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {},
-              std::span<const StatsName> names = {}, std::span<const StatsPath> paths = {});
+              std::span<const StatsName> names = {}, std::span<const StatsPath> paths = {},
+              const WorkFigures& work = {});
 
   // Where the Core of the instance keeps its last notes (Core::keep_last_notes). They are in the file at once, whether
   // update() is called or not, and stay there when the process is killed.
@@ -196,6 +198,7 @@ struct StatsReport {
   uint64_t updates = 0;
   std::vector<std::pair<std::string, uint64_t>> counters;
   StatsObjects objects;
+  WorkFigures work;
   std::vector<StatsChannel> channels;
   uint32_t channels_total = 0;  // more than there are rows: the rest did not fit
   std::vector<StatsSegment> segments;

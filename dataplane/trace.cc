@@ -33,8 +33,8 @@ void Trace::clear() {
   most_ = 0;
 }
 
-bool Trace::note(uint64_t real_ns, const Note& note) {
-  if (is_running() && filter_.takes(note)) events_.push_back({real_ns, note});
+bool Trace::hear(uint64_t at_ns, const Note& note) {
+  if (is_running() && filter_.takes(note)) events_.push_back({at_ns, note});
   return is_running();
 }
 
@@ -49,7 +49,7 @@ std::string Trace::page(uint64_t from, size_t most_bytes) const {
   uint64_t next = from;
   for (; next < events_.size() && lines.size() + kHeadRoom + kTimeRoom + kSentenceRoom <= most_bytes; ++next) {
     char sentence[kSentenceRoom];
-    lines += std::to_string(events_[next].real_ns) + " ";
+    lines += std::to_string(events_[next].at_ns) + " ";
     lines += write_sentence(events_[next].note, sentence);
     lines += '\n';
   }

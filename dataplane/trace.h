@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "dataplane/note_filter.h"
+#include "dataplane/note_listeners.h"
 
 namespace ub {
 
-class Trace {
+class Trace final : public NoteListener {
  public:
   static constexpr uint64_t kMostNotes = 1'000'000;  // 32 bytes each
 
@@ -28,8 +29,7 @@ class Trace {
   void clear();
 
   bool is_running() const { return events_.size() < most_; }
-  // `real_ns`: of CLOCK_MONOTONIC. False: that was the last one.
-  bool note(uint64_t real_ns, const Note& note);
+  bool hear(uint64_t at_ns, const Note& note) override;
 
   // "ok 12 of 1000 notes, running", "... complete", or "ok there is no trace".
   std::string status() const;
@@ -40,7 +40,7 @@ class Trace {
 
  private:
   struct Event {
-    uint64_t real_ns;
+    uint64_t at_ns;
     Note note;
   };
   const char* state() const { return is_running() ? "running" : "complete"; }

@@ -118,12 +118,14 @@ std::unique_ptr<DpdkPort> DpdkPort::open(const PluginPortOptions& options, std::
     if (ok) hush_drivers(options.arguments);
   });
   if (!ok) return nullptr;
+  port->telemetry_.emplace(options.telemetry);
   return port;
 }
 
 DpdkPort::DpdkPort(const PluginPortOptions& options) : options_(options), name_(dpdk_device_name(options.device)) {}
 
 DpdkPort::~DpdkPort() {
+  telemetry_.reset();
   on_eal_thread([this] { remove(); });
 }
 

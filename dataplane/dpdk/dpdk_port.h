@@ -33,6 +33,7 @@
 
 #include "dataplane/dpdk/link_watch.h"
 #include "dataplane/dpdk/queue_age.h"
+#include "dataplane/dpdk/telemetry_commands.h"
 #include "dataplane/ethernet_host.h"
 #include "dataplane/plugin_port.h"
 #include "dataplane/tsc_clock.h"
@@ -131,6 +132,7 @@ class DpdkPort final : public PluginPort {
   Instant now_{};
 
   std::unique_ptr<LinkWatch> watch_;
+  std::optional<TelemetryAnswers> telemetry_;
   std::unique_ptr<Neighbours> neighbours_;
   std::unique_ptr<EthernetHost> host_;
   Route routes_[kRoutes];

@@ -53,6 +53,11 @@ struct WaiterKind {
 };
 constexpr uint32_t kMaxWaiterKinds = 8;
 
+// How many requests ended and completions were written, modulo 2^32.
+struct EndedWork {
+  uint32_t requests = 0, datagrams = 0, of_queue_pairs = 0, completions = 0;
+};
+
 struct CoreState : tp::State {
   Prng prng{1};
 
@@ -111,6 +116,7 @@ struct CoreState : tp::State {
   Instant reset_window{};    // beginning of the second in which `resets_sent` RESETs were sent
   uint32_t resets_sent = 0;  // their number is limited
   RnrFaults rnr_faults;
+  EndedWork of_gone;  // of queues and JFCs that are destroyed; the indices of others say theirs
 
   NumberRange queue_timers;
   NumberRange jfc_timers;  // the Core handles them: the period of a moderated JFC ends (ta::end_period())

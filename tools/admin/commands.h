@@ -52,6 +52,10 @@ int record_instance(const InstanceSelection&, const RecordWish&);
 
 // A packet capture of a running instance (docs/capture.md).
 int capture_instance(const InstanceSelection&, const CaptureWish&);
+// What the instance answers to "/softub/counters" and such (dataplane/telemetry.h), as JSON.
+int ask_telemetry(const InstanceSelection&, const std::string& request);
+// How long stages take inside an instance (docs/telemetry.md). `verb`: on, off, show or clear.
+int measure_latency(const InstanceSelection&, const std::string& verb, bool json);
 
 struct ExportOptions {
   std::string bind = "127.0.0.1";

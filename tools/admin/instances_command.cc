@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "tools/admin/channel_rows.h"
@@ -97,6 +98,31 @@ Json apps_json(const StatsReport& r) {
   return rows;
 }
 
+// How often each ended, and how those who drive spent their time; in percent for people.
+Json work_json(const WorkFigures& work) {
+  Json document = Json::object();
+  for (size_t i = 0; i < kOperationCounts; ++i) document[kOperationNames[i]] = work.operations[i];
+  for (size_t i = 0; i < kRegimes; ++i) {
+    document[fmt::format("own_{}_ns", kRegimeNames[i])] = work.own_regimes_ns[i];
+    document[fmt::format("application_{}_ns", kRegimeNames[i])] = work.application_regimes_ns[i];
+  }
+  return document;
+}
+
+double percent_of(const uint64_t (&ns)[kRegimes], size_t regime) {
+  const double all = static_cast<double>(std::accumulate(std::begin(ns), std::end(ns), uint64_t{0}));
+  return all == 0 ? 0 : 100 * static_cast<double>(ns[regime]) / all;
+}
+
+void print_work(const WorkFigures& work) {
+  for (size_t i = 0; i < kOperationCounts; ++i) fmt::print("{:<14} {}\n", kOperationNames[i], work.operations[i]);
+  fmt::print("\n{:<10} {:>12} {:>24}\n", "TIME", "OWN THREAD %", "APPLICATION (SAMPLED) %");
+  for (size_t i = 0; i < kRegimes; ++i) {
+    fmt::print("{:<10} {:>12.1f} {:>24.1f}\n", kRegimeNames[i], percent_of(work.own_regimes_ns, i),
+               percent_of(work.application_regimes_ns, i));
+  }
+}
+
 // An array of flat objects as a table.
 void print_rows(const Json& rows, uint32_t total, const char* what) {
   if (rows.empty()) {
@@ -184,6 +210,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
     if (what == "counters") document["counters"] = counters_json(r, true);
     if (what == "channels") document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
     if (what == "pools") document["pools"] = pools_json(r);
+    if (what == "work") document["work"] = work_json(r.work);
     if (what == "segments") document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
     if (what == "events") document["events"] = events_json(instance->events);
     if (what == "apps") document["apps"] = apps_json(r), document["apps_total"] = r.apps_total;
@@ -198,6 +225,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
   if (what == "counters") print_pairs(counters_json(r, all));
   if (what == "channels") print_channels(r, all);
   if (what == "pools") print_rows(pools_json(r), 0, "pools");
+  if (what == "work") print_work(r.work);
   if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
   if (what == "apps") print_rows(apps_json(r), r.apps_total, "applications");
   if (what == "events") {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <vector>
 
 #include "tools/admin/commands.h"
 #include "tools/admin/doctor.h"
@@ -21,6 +22,8 @@ int main(int argc, char** argv) {
   urma_admin show events -i 10.0.0.1-4792    what happened last, also in one that was killed
   urma_admin trace add 1000 channel=3   the next 1000 steps of packets and requests of channel 3; then trace show
   urma_admin pcap on run.pcapng         every frame from now on, for Wireshark, until: urma_admin pcap off
+  urma_admin latency on                 measure how long stages take inside the instance; then latency show
+  urma_admin telemetry /softub/work     what DPDK's telemetry socket would say; / lists all commands
   urma_admin top                        what the instances do, live: q quits, s sorts, p pauses, j and k scroll
   urma_admin top --once --interval 5    one page of plain text, with the rates of five seconds
   urma_admin export                     a Prometheus exporter: http://127.0.0.1:9464/metrics
@@ -46,9 +49,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* list = app.add_subcommand("list", "instances on this host");
   auto* names = app.add_subcommand("names", "names of segments that programs of this host have published");
   auto* show = app.add_subcommand("show", "one running instance");
-  show->add_option("what", what, "objects, channels, pools, segments, counters, events, or apps of a daemon")
+  show->add_option("what", what, "objects, channels, pools, segments, counters, events, work, or apps of a daemon")
       ->required()
-      ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "events", "apps"}));
+      ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "events", "work", "apps"}));
   show->add_flag("--all", all, "counters and counts of channels that are 0, too");
   TraceWish trace_wish;
   auto* trace = app.add_subcommand("trace", "the way of packets and requests through a running instance");
@@ -61,7 +64,21 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   trace->add_subcommand("status", "how many there are, and whether more come");
   trace->add_subcommand("stop", "take no more");
   trace->add_subcommand("clear", "take no more, and forget them");
-  for (auto* s : trace->get_subcommands({})) {
+  auto* latency = app.add_subcommand("latency", "how long stages take inside a running instance");
+  latency->require_subcommand(1);
+  latency->add_subcommand("on", "measure from now on; what was measured before is forgotten");
+  latency->add_subcommand("off", "measure no more, and keep what there is");
+  latency->add_subcommand("show", "print the times in nanoseconds, by stage and class of traffic");
+  latency->add_subcommand("clear", "forget what was measured");
+  std::string request = "/";
+  auto* telemetry = app.add_subcommand("telemetry", "what a running instance says of itself, as DPDK's telemetry does");
+  telemetry->add_option("command", request, "such as /softub/counters or /softub/channels,20; / lists all")
+      ->capture_default_str();
+  telemetry->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
+  telemetry->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
+  std::vector<CLI::App*> asking = trace->get_subcommands({});
+  for (auto* s : latency->get_subcommands({})) asking.push_back(s);
+  for (auto* s : asking) {
     s->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
     s->add_flag("--json", json, "as JSON");
@@ -167,6 +184,8 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       record_wish.verb = record->get_subcommands().front()->get_name();
       return record_instance(selection, record_wish);
     }
+    if (latency->parsed()) return measure_latency(selection, latency->get_subcommands().front()->get_name(), json);
+    if (telemetry->parsed()) return ask_telemetry(selection, request);
     if (top->parsed()) return show_top(selection, top_options);
     if (exporter->parsed()) return export_metrics(selection, export_options);
     return show_instance(selection, what, all, json);

@@ -67,6 +67,44 @@ void add_objects(const StatsReport& r, const Labels& labels, MetricFamilies* out
   }
 }
 
+void add_regimes(const uint64_t (&ns)[kRegimes], const char* who, const Labels& labels, MetricFamilies* out) {
+  for (size_t i = 0; i < kRegimes; ++i) {
+    out->counter("softub_driver_seconds_total",
+                 "how those who drive spend their time: the NIC's own thread, and application threads in the turns "
+                 "that are sampled",
+                 with(labels, {{"driver", who}, {"regime", kRegimeNames[i]}}), number(ns[i]) / 1e9);
+  }
+}
+
+void add_latency(const LatencyFigures& f, const Labels& labels, MetricFamilies* out) {
+  const std::pair<const char*, uint64_t> quantiles[] = {
+      {"0.5", f.p50}, {"0.99", f.p99}, {"0.999", f.p999}, {"1", f.max}};
+  for (const auto& [quantile, ns] : quantiles) {
+    out->gauge("softub_stage_latency_seconds",
+               "how long a stage of operations takes inside, since the instance measures that, or was told to forget",
+               with(labels, {{"quantile", quantile}}), number(ns) / 1e9);
+  }
+  out->gauge("softub_stage_latency_samples", "how many times these are", labels, number(f.count));
+}
+
+void add_work(const WorkFigures& work, const Labels& labels, MetricFamilies* out) {
+  for (size_t i = 0; i < kOperationCounts; ++i) {
+    out->counter("softub_operations_total", "requests that ended, and completions that were written",
+                 with(labels, {{"kind", kOperationNames[i]}}), number(work.operations[i]));
+  }
+  add_regimes(work.own_regimes_ns, "own", labels, out);
+  add_regimes(work.application_regimes_ns, "application", labels, out);
+  out->gauge("softub_latency_measured", "1: latencies inside are measured", labels, number(work.latency_on));
+  if (work.latency_on == 0) return;
+  for (size_t stage = 0; stage < kLatencyStages; ++stage) {
+    for (size_t i = 0; i < kTrafficClasses; ++i) {
+      const LatencyFigures& f = work.latencies[stage].classes[i];
+      const Labels of = with(labels, {{"stage", kLatencyStageNames[stage]}, {"class", kTrafficClassNames[i]}});
+      if (f.count != 0) add_latency(f, of, out);
+    }
+  }
+}
+
 void add_channel(const StatsChannel& c, const Labels& labels, MetricFamilies* out) {
   const Labels of_channel = with(labels, {{"tpn", std::to_string(c.tpn)}, {"peer", ip_text(c.peer_eid)}});
   const auto gauge = [&](const char* name, const char* help, double value) {
@@ -214,6 +252,7 @@ std::vector<prometheus::MetricFamily> metrics_of(const std::vector<Instance>& in
     add_identity(i.report, labels, &out);
     add_counters(i.report, labels, &out);
     add_objects(i.report, labels, &out);
+    add_work(i.report.work, labels, &out);
     add_channels(i.report, labels, most_channels, &out);
     add_apps(i.report, labels, &out);
   }

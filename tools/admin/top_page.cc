@@ -33,18 +33,64 @@ double retransmission_rate(const InstanceChange& i) {
                      Counter::kCtpTxRepeat, Counter::kRoceTxRetransmit});
 }
 
+// Of those who drive the instance: the worker of a daemon, else application threads (of whose turns some are sampled),
+// else the helper.
+struct Spent {
+  double busy = 0, pressed = 0;  // percent of their time; `pressed`: something could not be sent yet
+  bool known = false;
+};
+Spent spent_by(const uint64_t (&now)[kRegimes], const uint64_t (&before)[kRegimes]) {
+  uint64_t all = 0, of[kRegimes];
+  for (size_t i = 0; i < kRegimes; ++i) all += of[i] = now[i] - std::min(now[i], before[i]);
+  if (all == 0) return {};
+  const auto percent = [&](uint64_t ns) { return 100 * static_cast<double>(ns) / static_cast<double>(all); };
+  const auto at = [&](Regime r) { return of[static_cast<size_t>(r)]; };
+  return {percent(at(Regime::kBusy) + at(Regime::kYielded)), percent(at(Regime::kHeld) + at(Regime::kNoRoom)), true};
+}
+Spent spent(const InstanceChange& i) {
+  if (i.seconds <= 0) return {};
+  const WorkFigures &now = i.now.report.work, &before = i.before.work;
+  const Spent application = spent_by(now.application_regimes_ns, before.application_regimes_ns);
+  return application.known ? application : spent_by(now.own_regimes_ns, before.own_regimes_ns);
+}
+std::string percent_text(bool known, double percent) { return known ? fmt::format("{:.0f}", percent) : "-"; }
+
+double operation_rate(const InstanceChange& i) {
+  const uint64_t(&now)[kOperationCounts] = i.now.report.work.operations;
+  const uint64_t(&before)[kOperationCounts] = i.before.work.operations;
+  double sum = 0;
+  for (size_t k = 0; k < kOperationCounts; ++k) {
+    if (std::string_view(kOperationNames[k]) != "completions") sum += i.rate(now[k], before[k]);
+  }
+  return sum;
+}
+
+bool has_latencies(const InstanceChange& i) { return i.now.alive && i.now.report.work.latency_on != 0; }
+// From posted to completed, of the class that has the most requests.
+std::string latency_text(const InstanceChange& i, uint64_t LatencyFigures::* figure) {
+  const auto& classes = i.now.report.work.latencies[static_cast<size_t>(LatencyStage::kPostedToCompleted)].classes;
+  const auto most = std::max_element(std::begin(classes), std::end(classes),
+                                     [](const auto& a, const auto& b) { return a.count < b.count; });
+  return has_latencies(i) && most->count != 0 ? short_number(static_cast<double>(*most.*figure) / 1000) : "-";
+}
+
 FittedTable instances_table(const std::vector<InstanceChange>& instances) {
+  const bool timed = std::any_of(instances.begin(), instances.end(), has_latencies);
   FittedTable t;
   t.columns = {{"PID", 0, false, 7},     {"INSTANCE", 1, kText, 0}, {"PROGRAM", 2, kText, 0}, {"WIRES", 5, kText, 0},
-               {"TX/s", 0, false, 5},    {"RX/s", 0, false, 5},     {"TX B/s", 1, false, 6},  {"RX B/s", 1, false, 6},
-               {"AGAIN/s", 3, false, 7}, {"CHANNELS", 6, false, 0}};
+               {"OPS/s", 2, false, 5},   {"TX/s", 0, false, 5},     {"RX/s", 0, false, 5},    {"TX B/s", 1, false, 6},
+               {"RX B/s", 1, false, 6},  {"AGAIN/s", 3, false, 7},  {"BUSY %", 4, false, 0},  {"HELD %", 5, false, 0},
+               {"P50 us", timed ? 2 : 10, false, 0}, {"P99 us", timed ? 2 : 10, false, 0}, {"CHANNELS", 6, false, 0}};
   for (const InstanceChange& i : instances) {
     const StatsReport& r = i.now.report;
     const auto rate = [&](Counter c) { return rate_text(i, i.counter_rate(counter_name(c))); };
+    const Spent of = spent(i);
     t.rows.push_back({pid_of(i), printable(i.now.name), printable(r.program),
-                      i.now.alive ? printable(r.wires) : "(dead)", rate(Counter::kTxPackets), rate(Counter::kRxPackets),
-                      rate(Counter::kTxBytes), rate(Counter::kRxBytes), rate_text(i, retransmission_rate(i)),
-                      std::to_string(r.channels_total)});
+                      i.now.alive ? printable(r.wires) : "(dead)", rate_text(i, operation_rate(i)),
+                      rate(Counter::kTxPackets), rate(Counter::kRxPackets), rate(Counter::kTxBytes),
+                      rate(Counter::kRxBytes), rate_text(i, retransmission_rate(i)), percent_text(of.known, of.busy),
+                      percent_text(of.known, of.pressed), latency_text(i, &LatencyFigures::p50),
+                      latency_text(i, &LatencyFigures::p99), std::to_string(r.channels_total)});
   }
   return t;
 }

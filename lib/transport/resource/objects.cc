@@ -84,6 +84,7 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
   UB_DCHECK(j.waiting.empty());  // every waiter is a user
   j.in_use = false;
+  s.of_gone.completions += j.produced;
   s.timers.cancel(s.jfc_timers.of(jfc));
   if (!j.on_event_list) s.jfcs.free(jfc);  // else drain_events() frees it
   return Status::kOk;
@@ -238,6 +239,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   ta::close_repeat_queues(s, q.rcid);
   ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
+  (q.unreliable ? s.of_gone.datagrams : s.of_gone.requests) += q.indices->retired.load(std::memory_order_relaxed);
   q.in_use = false;
   leave_jfc(s, q.jfc);
   if (j->jfr != 0) {

@@ -319,6 +319,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
   stop_traffic(s, r, qp);
   set_reads_served(r, qp, 0);
   end_flow(r, qp);
+  s.of_gone.of_queue_pairs += qp.ring.indices->retired.load(std::memory_order_relaxed);
   qp.state = QpState::kReset;
   qp.in_use = false;
   qp.owed = Owed::kNothing;

@@ -50,7 +50,11 @@ class TestHost {
   void tx_may_wait(uint32_t) { ++may_wait; }
   void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
 
-  void note(const Note& n) { notes_.push_back(n); }
+  void note(const Note& n) {
+    notes_.push_back(n);
+    if (on_note) on_note(n);
+  }
+  std::function<void(const Note&)> on_note;  ///< hears them at once, too
   /// What was noted of a stage while somebody looked.
   std::vector<Note> noted(Stage stage) const {
     std::vector<Note> all;
