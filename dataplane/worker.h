@@ -64,7 +64,6 @@ class Worker {
     Instant now = turn();
     RxFrame frames[kBurst];
     size_t received = ports_.rx_burst(now, frames, kBurst);
-    watch.received();
     for (size_t i = 0; i < received; ++i) {
       if (i + 1 < received) __builtin_prefetch(frames[i + 1].data);
       entry.on_packet(now, frames[i].link, {frames[i].data, frames[i].bytes});

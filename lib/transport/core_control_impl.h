@@ -9,6 +9,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/targets.h"
 #include "lib/transport/setup/peers.h"
+#include "lib/transport/ta/giving_up.h"
 
 namespace ub {
 

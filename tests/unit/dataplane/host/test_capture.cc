@@ -63,7 +63,7 @@ class CaptureTest : public testing::Test {
   // The Core gets it, and notes these drops.
   void handle(const RxFrame& f, std::initializer_list<Counter> drops = {}) {
     capture->before_frame(f.link, {f.data, f.bytes});
-    for (const Counter why : drops) capture->note({Stage::kPacketDropped, 0, static_cast<uint32_t>(why)});
+    for (const Counter why : drops) capture->hear(0, {Stage::kPacketDropped, 0, static_cast<uint32_t>(why)});
     capture->after_frame();
   }
   void receive(const std::vector<RxFrame>& all) { capture->received(all); }
@@ -100,10 +100,10 @@ TEST_F(CaptureTest, the_frame_that_the_core_drops_is_the_one_with_the_comment) {
   begin();
   const RxFrame a = frame(1), b = frame(2), c = frame(3), d = frame(4);
   receive({a, b, c, d});
-  capture->note({Stage::kPacketDropped, 0, 1});  // of nobody
+  capture->hear(0, {Stage::kPacketDropped, 0, 1});  // of nobody
   handle(a);
   handle(b, {Counter::kRxDropUnknownTpn});
-  capture->note({Stage::kPacketDropped, 0, 1});
+  capture->hear(0, {Stage::kPacketDropped, 0, 1});
   handle(c, {Counter::kRxDropBadIcrc, Counter::kRxDropNotIp});
   handle(d);
   capture->publish();
