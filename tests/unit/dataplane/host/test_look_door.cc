@@ -177,13 +177,13 @@ struct TraceTest : testing::Test {
 
 TEST_F(TraceTest, TakesSoManyThatPassItsFilter) {
   EXPECT_FALSE(trace.is_running());
-  EXPECT_FALSE(trace.note(1, {Stage::kPacketSent, 3, 100, 7}));
+  EXPECT_FALSE(trace.hear(1, {Stage::kPacketSent, 3, 100, 7}));
   ASSERT_TRUE(begin(2, "channel=3")) << why;
   EXPECT_EQ(trace.status(), "ok 0 of 2 notes, running");
-  EXPECT_TRUE(trace.note(5, {Stage::kPacketSent, 4, 1, 1}));
-  EXPECT_TRUE(trace.note(6, {Stage::kPacketSent, 3, 100, 7}));
-  EXPECT_FALSE(trace.note(7, {Stage::kPacketSentAgain, 3, 100, 7})) << "the last one";
-  EXPECT_FALSE(trace.note(8, {Stage::kPacketSent, 3, 101, 7}));
+  EXPECT_TRUE(trace.hear(5, {Stage::kPacketSent, 4, 1, 1}));
+  EXPECT_TRUE(trace.hear(6, {Stage::kPacketSent, 3, 100, 7}));
+  EXPECT_FALSE(trace.hear(7, {Stage::kPacketSentAgain, 3, 100, 7})) << "the last one";
+  EXPECT_FALSE(trace.hear(8, {Stage::kPacketSent, 3, 101, 7}));
   EXPECT_EQ(trace.status(), "ok 2 of 2 notes, complete");
   EXPECT_EQ(trace.page(0, 4096),
             "ok 2 2 complete\n"
@@ -195,7 +195,7 @@ TEST_F(TraceTest, TakesSoManyThatPassItsFilter) {
 
 TEST_F(TraceTest, IsReadInPages) {
   ASSERT_TRUE(begin(1000));
-  for (uint32_t i = 0; i < 1000; ++i) trace.note(i, {Stage::kPacketSent, 3, i, 7});
+  for (uint32_t i = 0; i < 1000; ++i) trace.hear(i, {Stage::kPacketSent, 3, i, 7});
   std::string lines;
   uint64_t next = 0;
   for (int pages = 0; next != 1000; ++pages) {
@@ -211,7 +211,7 @@ TEST_F(TraceTest, IsReadInPages) {
 
 TEST_F(TraceTest, ARequestThatIsWrongLeavesWhatThereIs) {
   ASSERT_TRUE(begin(10));
-  trace.note(1, {Stage::kJfcFull, 1});
+  trace.hear(1, {Stage::kJfcFull, 1});
   for (const uint64_t most : {uint64_t{0}, Trace::kMostNotes + 1, UINT64_MAX}) {
     EXPECT_FALSE(begin(most));
     EXPECT_NE(why.find("1 to 1000000"), std::string::npos);
@@ -220,7 +220,7 @@ TEST_F(TraceTest, ARequestThatIsWrongLeavesWhatThereIs) {
   EXPECT_EQ(trace.status(), "ok 1 of 10 notes, running");
   trace.end();
   EXPECT_EQ(trace.status(), "ok 1 of 1 notes, complete");
-  EXPECT_FALSE(trace.note(2, {Stage::kJfcFull, 1}));
+  EXPECT_FALSE(trace.hear(2, {Stage::kJfcFull, 1}));
   trace.clear();
   EXPECT_EQ(trace.status(), "ok there is no trace");
   ASSERT_TRUE(begin(Trace::kMostNotes)) << why;
