@@ -198,7 +198,7 @@ struct StatsReport {
   uint64_t updates = 0;
   std::vector<std::pair<std::string, uint64_t>> counters;
   StatsObjects objects;
-  WorkFigures work;
+  WorkFigures work{};
   std::vector<StatsChannel> channels;
   uint32_t channels_total = 0;  // more than there are rows: the rest did not fit
   std::vector<StatsSegment> segments;

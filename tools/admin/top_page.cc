@@ -79,7 +79,7 @@ FittedTable instances_table(const std::vector<InstanceChange>& instances) {
   FittedTable t;
   t.columns = {{"PID", 0, false, 7},     {"INSTANCE", 1, kText, 0}, {"PROGRAM", 2, kText, 0}, {"WIRES", 5, kText, 0},
                {"OPS/s", 2, false, 5},   {"TX/s", 0, false, 5},     {"RX/s", 0, false, 5},    {"TX B/s", 1, false, 6},
-               {"RX B/s", 1, false, 6},  {"AGAIN/s", 3, false, 7},  {"BUSY %", 4, false, 0},  {"HELD %", 5, false, 0},
+               {"RX B/s", 1, false, 6},  {"AGAIN/s", 3, false, 7},  {"BUSY %", 6, false, 0},  {"HELD %", 7, false, 0},
                {"P50 us", timed ? 2 : 10, false, 0}, {"P99 us", timed ? 2 : 10, false, 0}, {"CHANNELS", 6, false, 0}};
   for (const InstanceChange& i : instances) {
     const StatsReport& r = i.now.report;

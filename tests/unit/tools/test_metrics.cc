@@ -108,6 +108,30 @@ TEST(Metrics, Pools) {
   EXPECT_NE(text.find("softub_pool_refused_total" + labels + "2\n"), std::string::npos) << text;
 }
 
+TEST(Metrics, OperationsAndTimeOfThoseWhoDrive) {
+  Instance i = invented_instance();
+  i.report.work.operations[0] = 12;
+  i.report.work.own_regimes_ns[static_cast<size_t>(Regime::kHeld)] = 2'500'000'000;
+  const std::string operations = page({i}, "softub_operations");
+  EXPECT_NE(operations.find("softub_operations_total{@1,kind=\"requests\"} 12\n"), std::string::npos) << operations;
+  const std::string time = page({i}, "softub_driver");
+  EXPECT_NE(time.find("{@1,driver=\"own\",regime=\"held\"} 2.5\n"), std::string::npos) << time;
+  EXPECT_NE(time.find("{@1,driver=\"application\",regime=\"busy\"} 0\n"), std::string::npos) << time;
+}
+
+TEST(Metrics, LatenciesOnlyWhileTheyAreMeasured) {
+  Instance i = invented_instance();
+  i.report.work.latencies[0].classes[0] = {.count = 4, .p50 = 1000, .p99 = 2000, .p999 = 3000, .max = 4000};
+  EXPECT_EQ(page({i}, "softub_stage"), "");
+  i.report.work.latency_on = 1;
+  const std::string text = page({i}, "softub_stage");
+  const std::string labels = "@1,stage=\"posted_to_sent\",class=\"small\"";
+  const std::string p99 = "softub_stage_latency_seconds{" + labels + ",quantile=\"0.99\"} 2e-06\n";
+  EXPECT_NE(text.find(p99), std::string::npos) << text;
+  EXPECT_NE(text.find("softub_stage_latency_samples{" + labels + "} 4\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("class=\"bulk\""), std::string::npos) << text;
+}
+
 TEST(Metrics, ChannelsAndTheirPaths) {
   Instance i = invented_instance();
   i.report.channels = {invented_channel(5)};

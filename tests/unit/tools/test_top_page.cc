@@ -53,6 +53,7 @@ InstanceRates busy() {
   Instance second = later(first);
   second.report.counters = {{"tx.packets", 300}, {"rx.drop.bad_icrc", 25}, {"lane.requests", 4000}};
   second.report.channels[0].tx_packets += 60;
+  second.report.work.operations[0] += 80;
   InstanceRates rates;
   rates.take({first}, at(1), 2);
   rates.take({second}, at(3), 2);
@@ -63,8 +64,8 @@ TEST(TopPage, Golden) {
   EXPECT_EQ(
       text(busy(), view(80, 24)),
       (std::vector<std::string>{"12:00:00  1 instance  every 1 s  by TX+RX",
-                                "    PID INSTANCE      PROGRAM WIRES     TX/s  RX/s TX B/s RX B/s AGAIN/s",
-                                "    101 10.0.0.1-4792 perf    shm, udp   100     0      0      0       0",
+                                "    PID INSTANCE      PROGRAM WIRES    OPS/s  TX/s  RX/s TX B/s RX B/s AGAIN/s",
+                                "    101 10.0.0.1-4792 perf    shm, udp    40   100     0      0      0       0",
                                 "    PID CHANNEL PEER     LANE   TX/s  RX/s  RTT us WINDOW AGAIN/s LOST/s MARKS/s",
                                 "    101       5 10.0.0.9 small    30     0      25     64       0      0       0",
                                 "    PID PORT COUNTER                /s  TOTAL MEANING",
@@ -78,6 +79,38 @@ TEST(TopPage, FirstLookHasNoRates) {
   rates.take({invented_instance()}, at(1), 1);
   const auto lines = text(rates, view());
   EXPECT_NE(lines[line_with(lines, "10.0.0.1-4792")].find("     -     -"), std::string::npos);
+}
+
+// The last columns of the only instance in a wide page.
+std::string wide_row(const Instance& first, Instance second) {
+  InstanceRates rates;
+  rates.take({first}, at(1), 2);
+  rates.take({std::move(second)}, at(3), 2);
+  const auto lines = text(rates, view(200, 24));
+  return lines[line_with(lines, "INSTANCE")] + "\n" + lines[line_with(lines, "10.0.0.1-4792")];
+}
+
+TEST(TopPage, TimeOfApplicationThreadsIfAnyDrove) {
+  const Instance first = invented_instance();
+  Instance second = later(first);
+  second.report.work.own_regimes_ns[static_cast<size_t>(Regime::kAsleep)] += 1000;
+  EXPECT_TRUE(wide_row(first, second).ends_with("     0      0      -      -        0")) << wide_row(first, second);
+  second.report.work.application_regimes_ns[static_cast<size_t>(Regime::kBusy)] += 600;
+  second.report.work.application_regimes_ns[static_cast<size_t>(Regime::kYielded)] += 100;
+  second.report.work.application_regimes_ns[static_cast<size_t>(Regime::kHeld)] += 200;
+  second.report.work.application_regimes_ns[static_cast<size_t>(Regime::kNoRoom)] += 100;
+  EXPECT_TRUE(wide_row(first, second).ends_with("    70     30      -      -        0")) << wide_row(first, second);
+}
+
+TEST(TopPage, LatenciesOnlyWhileTheyAreMeasured) {
+  const Instance first = invented_instance();
+  Instance second = later(first);
+  LatencyOfStage& of = second.report.work.latencies[static_cast<size_t>(LatencyStage::kPostedToCompleted)];
+  of.classes[0] = {.count = 1, .p50 = 1'000'000, .p99 = 1'000'000};
+  of.classes[1] = {.count = 9, .p50 = 5000, .p99 = 70'000};
+  EXPECT_TRUE(wide_row(first, second).ends_with("     -      -        0")) << wide_row(first, second);
+  second.report.work.latency_on = 1;
+  EXPECT_TRUE(wide_row(first, second).ends_with("   5.0     70        0")) << wide_row(first, second);
 }
 
 TEST(TopPage, NoInstance) { EXPECT_EQ(text({}, view(80, 24))[1], "no instance runs in /some/where"); }
