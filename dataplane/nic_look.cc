@@ -17,8 +17,8 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kKnown =
-    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ..., record ..., "
-    "latency on, latency off, latency clear, telemetry PATH[,PARAMETER]";
+    "requests are: trace add N [FILTER], trace show [FROM], trace status, trace stop, trace clear, pcap ..., record "
+    "..., latency on, latency off, latency clear, telemetry PATH[,PARAMETER]";
 
 }  // namespace
 

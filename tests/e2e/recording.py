@@ -184,7 +184,7 @@ class Tests:
         server, client = self.start_pair(wire, "write_bw", "-s", 64)
         try:
             path = self.path()
-            self.ask(pages, client.popen.pid, "on", path, "--size", "20M", "--files", "2")
+            self.ask(pages, client.popen.pid, "on", path, "--size", "15M", "--files", "2")
             end = time.monotonic() + 60
             while not os.path.exists(path + ".3"):
                 check(time.monotonic() < end, self.ask(pages, client.popen.pid, "status"))
@@ -194,7 +194,7 @@ class Tests:
             check(len(files) == 2, files)
             self.check_replay(*(os.path.join(self.directory, f) for f in files), calls=1)
             full = self.path()
-            self.ask(pages, client.popen.pid, "on", full, "--size", "20M")
+            self.ask(pages, client.popen.pid, "on", full, "--size", "15M")
             while "running" in self.ask(pages, client.popen.pid, "status"):
                 check(time.monotonic() < end + 60, "a file without a limit")
                 time.sleep(0.05)
