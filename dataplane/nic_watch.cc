@@ -48,6 +48,7 @@ bool Nic::drive_specially(Acks acks) {
   if (is_measuring_) latency_watcher_->begin_turn();
   const bool worked = in_watched_turn([=, this](auto& entry) { return drive_by(entry, acks); });
   if (is_measuring_) latency_watcher_->end_turn();
+  if (is_recording() && recording_->recorder.shadows().take_look_again()) wake_helper();
   if (samples_left_ != 0) sample_turn(from, worked);
   return worked;
 }

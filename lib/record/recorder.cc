@@ -161,9 +161,9 @@ void Recorder::take_all() {
 void Recorder::take_rung(Call call, uint32_t object) {
   if (!in_turn_) return take_all();
   if (call == Call::kOnPosted) {
-    take(ring_of(RingKind::kSend, object));
+    take(shadows_.find(RingKind::kSend, object));
   } else if (call == Call::kOnCompletionsRead || call == Call::kOnArmed) {
-    take(ring_of(RingKind::kCompletion, object));
+    take(shadows_.find(RingKind::kCompletion, object));
   }
 }
 
@@ -341,29 +341,15 @@ void Recorder::settle_lent(std::initializer_list<Bytes> results) {
   if (lent != 0 && ok) {
     uint32_t id;
     std::memcpy(&id, std::next(results.begin())->data(), sizeof id);
-    name_ring(lent, id);
+    shadows_.name(lent, id);
   } else if (lent != 0) {
     shadows_.give_back(lent);
   } else if (ok) {
-    const uint32_t ring = ring_of(ring_kind_of(call_), object);
+    const uint32_t ring = shadows_.find(ring_kind_of(call_), object);
     if (ring == 0) return;
     if (in_turn_) tell();
     shadows_.give_back(ring);
-    name_ring(0, object);
   }
-}
-
-void Recorder::name_ring(uint32_t ring, uint32_t id) {
-  const bool completion = ring != 0 ? shadows_[ring].kind == RingKind::kCompletion : call_ == Call::kDestroyJfc;
-  std::vector<uint32_t>& rings = completion ? jfc_rings_ : queue_rings_;
-  if (id >= rings.size()) rings.resize(std::bit_ceil(id + 1));
-  rings[id] = ring;
-  if (ring != 0) shadows_[ring].id = id;
-}
-
-uint32_t Recorder::ring_of(RingKind kind, uint32_t id) const {
-  const std::vector<uint32_t>& rings = kind == RingKind::kCompletion ? jfc_rings_ : queue_rings_;
-  return id < rings.size() ? rings[id] : 0;
 }
 
 // Only these drops depend on the CRC.
@@ -458,16 +444,16 @@ uint32_t Recorder::adopt(const Ring& real) {
   };
   ring.armed = copy(ring.indices->armed, theirs.armed);
   ring.armed_at = copy(ring.indices->armed_at, theirs.armed_at);
-  ring.consumed = ring.told_consumed = copy(ring.indices->consumed, theirs.consumed);
+  ring.consumed = ring.told_consumed = ring.digested_consumed = copy(ring.indices->consumed, theirs.consumed);
   ring.produced = ring.told_produced = copy(ring.indices->produced, theirs.produced);
-  ring.told_retired = copy(ring.indices->retired, theirs.retired);
-  ring.told_retiring = copy(ring.indices->retiring, theirs.retiring);
+  ring.told_retired = ring.digested_retired = copy(ring.indices->retired, theirs.retired);
+  copy(ring.indices->retiring, theirs.retiring);
   // What is produced from now on is taken at the next turn.
   const size_t slots = size_t{ring.slot_count} * kSlotBytes;
   std::memcpy(ring.slots, ring.real_slots, slots);
   if (ring.source != nullptr) std::memcpy(ring.source, ring.real_source, slots);
   if (ring.work != nullptr) std::memcpy(ring.work, ring.real_work, ring.work_bytes);
-  name_ring(number, real.id);
+  shadows_.name(number, real.id);
   return number;
 }
 

@@ -128,8 +128,6 @@ class Recorder final : public CallLog {
   void lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
             OwnerLimits** limits);
   void settle_lent(std::initializer_list<Bytes> results);
-  void name_ring(uint32_t ring, uint32_t id);
-  uint32_t ring_of(RingKind kind, uint32_t id) const;
   void put_results(std::initializer_list<Bytes> results);
 
   std::unique_ptr<FileWriter> file_;
@@ -137,7 +135,6 @@ class Recorder final : public CallLog {
   Ended ended_ = Ended::kNot;
   Shadows shadows_;
   LikeFrames frames_in_, frames_out_;
-  std::vector<uint32_t> queue_rings_, jfc_rings_;  // by id of a send queue or JFR, and by JFC
   std::vector<uint32_t> unflushed_;
   uint32_t depth_ = 0;     // calls within calls are no inputs
   bool in_turn_ = false;

@@ -345,7 +345,9 @@ void Replayer::settle_made(const std::vector<std::byte>& results) {
   if (lent == 0 && object == 0) return;
   const bool ok = !results.empty() && results.front() == static_cast<std::byte>(Status::kOk);
   if (lent != 0 && ok) {
-    std::memcpy(&shadows_[lent].id, results.data() + sizeof(Status), sizeof(uint32_t));
+    uint32_t id;
+    std::memcpy(&id, results.data() + sizeof(Status), sizeof id);
+    shadows_.name(lent, id);
   } else if (lent != 0) {
     shadows_.put(lent, {});
   } else if (ok) {

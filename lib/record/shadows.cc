@@ -92,7 +92,7 @@ void Shadows::give_back(uint32_t number) {
     free(limits_[ring.real_limits].first, sizeof(OwnerLimits));
     limits_.erase(ring.real_limits);
   }
-  ring = {};
+  put(number, {});
   free_rings_.push_back(number);
 }
 
@@ -111,7 +111,16 @@ void Shadows::return_contents(const Ring& ring) {
 
 void Shadows::put(uint32_t number, const Ring& ring) {
   if (number >= rings_.size()) rings_.resize(number + 1);
-  rings_[number] = ring;
+  const Ring former = std::exchange(rings_[number], ring);
+  if (former.id != 0 && find(former.kind, former.id) == number) numbers_of(former.kind)[former.id] = 0;
+  if (ring.id != 0) name(number, ring.id);
+}
+
+void Shadows::name(uint32_t number, uint32_t id) {
+  std::vector<uint32_t>& numbers = numbers_of(rings_[number].kind);
+  if (id >= numbers.size()) numbers.resize(std::bit_ceil(id + 1));
+  numbers[id] = number;
+  rings_[number].id = id;
 }
 
 bool Shadows::put_zeroed(uint32_t number, const Ring& ring) {
@@ -137,9 +146,8 @@ bool Shadows::put_zeroed(uint32_t number, const Ring& ring) {
 }
 
 uint32_t Shadows::find(RingKind kind, uint32_t id) const {
-  for (uint32_t i = 1; i < rings_.size(); ++i)
-    if (rings_[i].kind == kind && rings_[i].id == id) return i;
-  return 0;
+  const std::vector<uint32_t>& numbers = kind == RingKind::kCompletion ? by_jfc_ : by_queue_;
+  return id < numbers.size() ? numbers[id] : 0;
 }
 
 const std::byte* Shadows::real_of(const std::byte* p, size_t bytes) const {
@@ -156,24 +164,51 @@ const std::byte* Shadows::real_of(const std::byte* p, size_t bytes) const {
 
 // ---- telling applications --------------------------------------------------------------------------------------
 
-// An application that finds a completion knows by `retiring` that its request will retire, and one that finds room in
-// the depth of a queue finds it in the ring.
 Digest Shadows::tell() {
   Digest digest;
-  for (Ring& ring : rings_) {
-    if (ring.kind != RingKind::kSend) continue;
-    if (const uint32_t retiring = load(ring.indices->retiring); retiring != ring.told_retiring) {
-      if (ring.real_indices != nullptr) ring.real_indices->retiring.store(retiring, std::memory_order_relaxed);
-      ring.told_retiring = retiring;
-    }
-  }
+  for (Ring& ring : rings_)
+    if (ring.kind == RingKind::kReceive) tell_received(ring, digest);
   for (Ring& ring : rings_)
     if (ring.kind == RingKind::kCompletion) tell_completions(ring, digest);
-  for (Ring& ring : rings_) {
+  for (Ring& ring : rings_)
     if (ring.kind == RingKind::kSend) tell_sent(ring, digest);
-    if (ring.kind == RingKind::kReceive) tell_received(ring, digest);
-  }
   return digest;
+}
+
+namespace {
+
+// The slot behind so many requests from `slot` on.
+uint32_t behind(const Ring& ring, uint32_t slot, uint32_t requests) {
+  const uint32_t mask = ring.slot_count - 1;
+  for (uint32_t left = std::min(requests, ring.slot_count); left != 0; --left) {
+    const auto element = [&] { return reinterpret_cast<const Wqe*>(ring.slots + size_t{slot & mask} * kSlotBytes); };
+    if (element()->op == WrOp::kSkip) slot += ring.slot_count - (slot & mask);
+    slot += element()->slots;
+  }
+  return slot;
+}
+
+}  // namespace
+
+// An application that finds the completion of a request knows by `retiring` that the request will retire. Then it does,
+// with all before it.
+void Shadows::tell_completion(Ring& jfc, std::span<const std::byte> completion) {
+  Cqe cqe;
+  std::memcpy(&cqe, completion.data(), sizeof cqe);
+  const bool of_request = (cqe.flags & kCqeReceive) == 0 && cqe.stamp != 0;
+  const uint32_t number = of_request ? find(RingKind::kSend, cqe.local_id) : 0;
+  Ring* queue = number != 0 && !rings_[number].completes_early ? &rings_[number] : nullptr;
+  const uint32_t retires = queue == nullptr ? 0 : cqe.stamp - queue->told_retired;
+  if (retires == 0 || retires > queue->slot_count) queue = nullptr;
+  if (queue != nullptr) queue->real_indices->retiring.store(cqe.stamp, std::memory_order_relaxed);
+  std::memcpy(jfc.real_slots + size_t{jfc.told_produced & (jfc.slot_count - 1)} * kSlotBytes, completion.data(),
+              kSlotBytes);
+  jfc.real_indices->produced.store(jfc.told_produced + 1, std::memory_order_release);
+  if (queue == nullptr) return;
+  queue->told_consumed = behind(*queue, queue->told_consumed, retires);
+  queue->told_retired = cqe.stamp;
+  queue->real_indices->consumed.store(queue->told_consumed, std::memory_order_release);
+  queue->real_indices->retired.store(queue->told_retired, std::memory_order_release);
 }
 
 void Shadows::tell_completions(Ring& ring, Digest& digest) {
@@ -183,9 +218,8 @@ void Shadows::tell_completions(Ring& ring, Digest& digest) {
     for (; ring.told_produced != produced; ++ring.told_produced) {
       const size_t at = size_t{ring.told_produced & (ring.slot_count - 1)} * kSlotBytes;
       digest.add({ring.slots + at, kSlotBytes});
-      if (ring.real_slots != nullptr) std::memcpy(ring.real_slots + at, ring.slots + at, kSlotBytes);
+      if (ring.real_indices != nullptr) tell_completion(ring, {ring.slots + at, kSlotBytes});
     }
-    if (ring.real_indices != nullptr) ring.real_indices->produced.store(produced, std::memory_order_release);
   }
   if (const uint32_t armed = load(ring.indices->armed); armed != ring.armed) {  // the Core has told of completions
     digest.add(armed);
@@ -198,9 +232,12 @@ void Shadows::tell_completions(Ring& ring, Digest& digest) {
 void Shadows::tell_sent(Ring& ring, Digest& digest) {
   const uint32_t consumed = load(ring.indices->consumed), retired = load(ring.indices->retired);
   if (ring.real_source != nullptr && ring.completes_early) tell_reported(ring);
-  if (consumed == ring.told_consumed && retired == ring.told_retired) return;
+  if (consumed == ring.digested_consumed && retired == ring.digested_retired) return;
   digest.add(uint64_t{consumed} << 32 | retired);
+  ring.digested_consumed = consumed;
+  ring.digested_retired = retired;
   if (ring.real_indices != nullptr) {
+    ring.real_indices->retiring.store(load(ring.indices->retiring), std::memory_order_relaxed);
     ring.real_indices->consumed.store(consumed, std::memory_order_release);
     ring.real_indices->retired.store(retired, std::memory_order_release);
   }
@@ -226,7 +263,11 @@ void Shadows::tell_received(Ring& ring, Digest& digest) {
   if (ring.real_indices != nullptr) {
     ring.real_indices->consumed.store(consumed, std::memory_order_release);
     ring.real_indices->retired.store(retired, std::memory_order_release);
-    if (armed != ring.armed) ring.real_indices->armed.store(armed, std::memory_order_relaxed);
+    if (armed != ring.armed) {
+      ring.real_indices->armed.store(armed, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // a post reads `armed` after it has published its element
+      look_again_ |= load(ring.real_indices->produced) != ring.produced;
+    }
   }
   ring.told_consumed = consumed;
   ring.told_retired = retired;

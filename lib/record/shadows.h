@@ -46,7 +46,8 @@ struct Ring {
 
   // What applications had done, and what they have been told of, when it was last looked at.
   uint32_t produced = 0, consumed = 0, armed = 0, armed_at = 0;
-  uint32_t told_produced = 0, told_consumed = 0, told_retired = 0, told_retiring = 0;
+  uint32_t told_produced = 0, told_consumed = 0, told_retired = 0;
+  uint32_t digested_consumed = 0, digested_retired = 0;  // of a send queue: what is part of a digest
   uint64_t rate = 0;
 
   // How elements are written: as differences to `like`, the last one. Inline payload is left out where elements are as
@@ -98,11 +99,19 @@ class Shadows {
   bool put_zeroed(uint32_t ring, const Ring&);
   Ring& operator[](uint32_t ring) { return rings_[ring]; }
   uint32_t size() const { return static_cast<uint32_t>(rings_.size()); }
+  // The ring belongs to that object from now on.
+  void name(uint32_t ring, uint32_t id);
   // The ring of an object; 0: none.
   uint32_t find(RingKind, uint32_t id) const;
 
-  // Tells applications what the Core has done to their rings, in the order that they rely on. Returns the digest.
+  // Tells applications what the Core has done to their rings, in the order that they rely on: if the process is killed
+  // within it, whoever takes over a ring finds it as a Core leaves it. (Of requests that complete early those of one call
+  // are marked together.) Returns the digest.
   Digest tell();
+
+  // Has an application posted a receive to a JFR while that went to ERROR, and not seen it? Then somebody has to take
+  // another turn.
+  bool take_look_again() { return std::exchange(look_again_, false); }
 
   // The bytes of the application's memory that these bytes of a shadow stand for; others are as they are. What the Core
   // has fetched is put there first.
@@ -113,6 +122,8 @@ class Shadows {
 
  private:
   std::byte* allocate(size_t bytes);
+  std::vector<uint32_t>& numbers_of(RingKind kind) { return kind == RingKind::kCompletion ? by_jfc_ : by_queue_; }
+  void tell_completion(Ring& jfc, std::span<const std::byte> completion);
   void tell_sent(Ring&, Digest&);
   void tell_completions(Ring&, Digest&);
   void tell_received(Ring&, Digest&);
@@ -120,8 +131,10 @@ class Shadows {
 
   ipc::PlacedMemory memory_;
   size_t used_ = 0;
+  bool look_again_ = false;
   std::vector<Ring> rings_{1};  // number 0 is none
   std::vector<uint32_t> free_rings_;
+  std::vector<uint32_t> by_queue_, by_jfc_;  // numbers of rings, by the ids of send queues and JFRs, and by JFC
   std::map<size_t, std::vector<std::byte*>> free_;  // by size
   std::map<OwnerLimits*, std::pair<OwnerLimits*, uint32_t>> limits_;  // by the application's: ours, and its users
 };

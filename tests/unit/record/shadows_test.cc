@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -99,6 +100,65 @@ TEST_F(ShadowsTest, ElementsThatCompletedEarlyAreMarked) {
   ring.indices->retired = 4;
   shadows.tell();
   EXPECT_EQ(real[3].flags, 0);
+}
+
+// Whoever takes over the rings of a daemon that was killed goes by the indices.
+TEST_F(ShadowsTest, ACompletionRetiresItsRequestAndThoseBeforeIt) {
+  Real queue(RingKind::kSend), jfc(RingKind::kCompletion);
+  const uint32_t number = shadows.lend(queue.ring);
+  shadows.name(number, 77);
+  Ring& ring = shadows[number];
+  auto* elements = reinterpret_cast<Wqe*>(ring.slots);
+  for (int i = 0; i < 6; ++i) elements[i].slots = 1;
+  elements[1].slots = 2;  // requests begin at 0, 1, 3 and, behind what fills the end, at 8
+  elements[4].op = WrOp::kSkip;
+  ring.produced = 9;
+  Ring& completions = shadows[shadows.lend(jfc.ring)];
+  for (const uint32_t stamp : {1u, 3u}) {
+    Cqe cqe{};
+    cqe.local_id = 77;
+    cqe.stamp = stamp;
+    std::memcpy(completions.slots + completions.indices->produced.load() * kSlotBytes, &cqe, sizeof cqe);
+    completions.indices->produced.fetch_add(1);
+  }
+  // The Core has retired a fourth one, without a completion.
+  ring.indices->consumed = 9;
+  ring.indices->retired = 4;
+  ring.indices->retiring = 3;
+  shadows.tell();
+  EXPECT_EQ(queue.indices.retired.load(), 4u);
+  EXPECT_EQ(queue.indices.consumed.load(), 9u);
+  EXPECT_EQ(queue.indices.retiring.load(), 3u);
+  EXPECT_EQ(jfc.indices.produced.load(), 2u);
+  EXPECT_EQ(ring.told_consumed, 9u);
+}
+
+TEST_F(ShadowsTest, ARingIsFoundByItsObject) {
+  Real queue(RingKind::kSend), jfc(RingKind::kCompletion);
+  const uint32_t a = shadows.lend(queue.ring), b = shadows.lend(jfc.ring);
+  shadows.name(a, 5);
+  shadows.name(b, 5);
+  EXPECT_EQ(shadows.find(RingKind::kSend, 5), a);
+  EXPECT_EQ(shadows.find(RingKind::kCompletion, 5), b);
+  shadows.give_back(a);
+  EXPECT_EQ(shadows.find(RingKind::kSend, 5), 0u);
+  EXPECT_EQ(shadows.find(RingKind::kCompletion, 5), b);
+  EXPECT_EQ(shadows.find(RingKind::kSend, 1000000), 0u);
+}
+
+TEST_F(ShadowsTest, AReceiveThatCameWhileItsQueueWentToErrorIsLookedAt) {
+  Real jfr(RingKind::kReceive);
+  Ring& ring = shadows[shadows.lend(jfr.ring)];
+  ring.indices->armed = static_cast<uint32_t>(Armed::kAny);
+  shadows.tell();
+  EXPECT_FALSE(shadows.take_look_again());
+  ring.indices->armed = 0;
+  shadows.tell();
+  ring.indices->armed = static_cast<uint32_t>(Armed::kAny);
+  jfr.indices.produced = 1;
+  shadows.tell();
+  EXPECT_TRUE(shadows.take_look_again());
+  EXPECT_FALSE(shadows.take_look_again());
 }
 
 TEST_F(ShadowsTest, AnImpossibleIndexEndsNoLoop) {
