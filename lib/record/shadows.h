@@ -105,8 +105,8 @@ class Shadows {
   uint32_t find(RingKind, uint32_t id) const;
 
   // Tells applications what the Core has done to their rings, in the order that they rely on: if the process is killed
-  // within it, whoever takes over a ring finds it as a Core leaves it. (Of requests that complete early those of one call
-  // are marked together.) Returns the digest.
+  // within it, whoever takes over a ring finds it as a Core leaves it. (Of requests that complete early those of one
+  // turn are marked together.) Returns the digest.
   Digest tell();
 
   // Has an application posted a receive to a JFR while that went to ERROR, and not seen it? Then somebody has to take

@@ -49,6 +49,7 @@ class Input {
     uint64_t value = 0;
     for (uint32_t shift = 0; shift < 64; shift += 7) {
       const uint8_t next = byte();
+      if (!good_) return 0;
       value |= uint64_t{next & 0x7fu} << shift;
       if ((next & 0x80) == 0) return value;
     }

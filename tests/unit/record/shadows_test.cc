@@ -105,15 +105,14 @@ TEST_F(ShadowsTest, ElementsThatCompletedEarlyAreMarked) {
 // Whoever takes over the rings of a daemon that was killed goes by the indices.
 TEST_F(ShadowsTest, ACompletionRetiresItsRequestAndThoseBeforeIt) {
   Real queue(RingKind::kSend), jfc(RingKind::kCompletion);
-  const uint32_t number = shadows.lend(queue.ring);
+  const uint32_t number = shadows.lend(queue.ring), of_jfc = shadows.lend(jfc.ring);
   shadows.name(number, 77);
-  Ring& ring = shadows[number];
+  Ring &ring = shadows[number], &completions = shadows[of_jfc];
   auto* elements = reinterpret_cast<Wqe*>(ring.slots);
   for (int i = 0; i < 6; ++i) elements[i].slots = 1;
   elements[1].slots = 2;  // requests begin at 0, 1, 3 and, behind what fills the end, at 8
   elements[4].op = WrOp::kSkip;
   ring.produced = 9;
-  Ring& completions = shadows[shadows.lend(jfc.ring)];
   for (const uint32_t stamp : {1u, 3u}) {
     Cqe cqe{};
     cqe.local_id = 77;
