@@ -39,7 +39,7 @@ class Tests:
         return {"SOFTUB_LOG_STATS_DIR": tempfile.mkdtemp(dir=self.directory)}
 
     def wire(self, kind, variables=None):
-        wire = wires.make(kind)
+        wire = wires.make(kind, self.args.plugin)
         wire.variables.update({**self.pages(), **(variables or {})})
         return wire
 
@@ -65,8 +65,8 @@ class Tests:
         client.wait_for_text("#bytes")
         return server, client
 
-    def pair(self, kind, test, *options, variables=None):
-        """Both ends of a pair, which runs already, are recorded for a second."""
+    def pair(self, kind, test, *options, variables=None, calls=1000):
+        """Both ends of a pair, which runs already, are recorded for a second, and have so many calls in it."""
         wire = self.wire(kind, variables)
         pages = wire.variables["SOFTUB_LOG_STATS_DIR"]
         server, client = self.start_pair(wire, test, *options)
@@ -81,7 +81,7 @@ class Tests:
                 check("ended" in said and "it was stopped" in said and path in said, said)
             time.sleep(0.3)
             check(client.popen.poll() is None and server.popen.poll() is None, "a program ended:\n" + client.text())
-            self.check_replay(*paths.values())
+            self.check_replay(*paths.values(), calls=calls)
         finally:
             client.kill()
             server.kill()
@@ -270,11 +270,16 @@ class Tests:
             os.unlink(bad)
 
     def all(self):
-        steps = (("a lossy wire", lambda: self.pair("udp", "write_bw", "-s", 4096, "-t", 16, variables=LOSSES)),
+        steps = [("a lossy wire", lambda: self.pair("udp", "write_bw", "-s", 4096, "-t", 16, variables=LOSSES)),
                  ("READ over shared memory", lambda: self.pair("shm", "read_bw", "-s", 64)),
                  ("SEND over shared memory", lambda: self.pair("shm", "send_lat", "-s", 64)),
+                 # A program that loads by a lane does so without its NIC.
+                 ("lanes", lambda: self.pair("shm", "load_lat", "-s", 64, "--path", "lane", calls=1)),
                  ("nobody notices", self.finite), ("no payload", self.payload), ("a daemon", self.daemon), ("kill -9", self.killed),
-                 ("several files", self.rotation), ("mistakes", self.mistakes))
+                 ("several files", self.rotation), ("mistakes", self.mistakes)]
+        if self.args.plugin:
+            steps.append(("memif", lambda: self.pair("memif", "write_bw", "-s", 4096)))
+            steps.append(("loads over frames", lambda: self.pair("memif", "load_lat", "-s", 64, "--path", "frames")))
         for name, step in steps:
             if self.args.only and self.args.only not in name:
                 continue
@@ -286,6 +291,7 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
+    parser.add_argument("--plugin", help="the plugin of DPDK, for memif")
     parser.add_argument("--only", help="steps with that in their name")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="softub-recording-") as directory:
