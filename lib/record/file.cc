@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/crc32.h"
 #include "lib/base/fnv.h"
 #include "lib/transport/bypass/asked.h"
 #include "lib/transport/bypass/owed_answers.h"
@@ -125,6 +126,19 @@ bool FileWriter::allocate(size_t bytes) {
   return true;
 }
 
+namespace {
+
+uint32_t sum_of_image(const std::byte* file, uint64_t end) {
+  return crc32_final(crc32_update(crc32_init(), file + kHeaderPage, end - kHeaderPage));
+}
+
+}  // namespace
+
+void FileWriter::seal_image() {
+  header().image_sum = sum_of_image(data_, used_);
+  header().image_end = used_;
+}
+
 void FileWriter::finish(Ended ended) {
   header().ended = static_cast<uint32_t>(ended);
   (void)!ftruncate(fd_, static_cast<off_t>(used_));
@@ -171,6 +185,11 @@ std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::strin
     return file;
   }
   return nullptr;
+}
+
+bool FileReader::has_good_image() const {
+  const FileHeader& h = header();
+  return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_image(data_, h.image_end) == h.image_sum;
 }
 
 FileReader::~FileReader() {

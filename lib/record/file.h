@@ -68,6 +68,8 @@ struct FileHeader {
   int32_t process;
   uint32_t ended;        // Ended
   uint32_t rings;        // in the image
+  uint32_t image_sum;    // CRC-32 of the image,
+  uint64_t image_end;    // which ends there; 0: it is not complete
   CoreConfig config;
   std::atomic<uint64_t> written;  // bytes of the file that are whole
   std::atomic<uint64_t> entries, turns, calls;
@@ -103,6 +105,8 @@ class FileWriter {
   // There is room for an entry of that many bytes, and for the end.
   bool fits(size_t bytes) const { return used_ + bytes <= most_; }
 
+  // What was written behind the header is the image, and it is complete.
+  void seal_image();
   // Cuts the file to what was written.
   void finish(Ended);
 
@@ -125,6 +129,8 @@ class FileReader {
   const FileHeader& header() const { return *reinterpret_cast<const FileHeader*>(data_); }
   // All that is whole, behind the header.
   std::span<const std::byte> body() const { return {data_ + kHeaderPage, whole_ - kHeaderPage}; }
+  // False: the image is not complete, or damaged.
+  bool has_good_image() const;
   bool is_cut() const { return header().written.load(std::memory_order_relaxed) > bytes_; }
 
  private:

@@ -58,6 +58,7 @@ void put_image(Recorder& recorder, CoreType& core, std::span<std::byte> arena) {
   core.each_part([&](std::span<std::byte> part) { recorder.put_image(part); });
   put_touched(recorder, recorder.shadows().used());
   put_touched(recorder, arena);
+  recorder.end_image();
 }
 
 template <class CoreType>

@@ -66,6 +66,9 @@ class Recorder final : public CallLog {
 
   // A part of the image, in the order in which a replay takes them (image.h).
   void put_image(std::span<const std::byte> bytes);
+  void end_image() {
+    if (recorded()) file_->seal_image();
+  }
 
   // ---- turns -----------------------------------------------------------------------------------------------
   // Takes what applications did since the last turn. Calls outside of a turn are turns of their own.

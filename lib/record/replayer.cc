@@ -51,6 +51,10 @@ std::unique_ptr<Replayer> Replayer::open(const std::string& path, std::string* w
 
 bool Replayer::take_start(std::string* why) {
   const FileHeader& h = header();
+  if (!file_->has_good_image()) {
+    *why = "the image of the NIC in this file is cut off or damaged, so there is nothing to begin with";
+    return false;
+  }
   const size_t arena_bytes = ReplayCore::arena_bytes(h.config);
   if (arena_bytes != h.arena_bytes) {
     *why = text("the recorded Core has %" PRIu64 " bytes of tables, and one of this program %zu: it is another build",

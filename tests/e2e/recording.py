@@ -256,7 +256,9 @@ class Tests:
         replay(good[:8] + b"\x07" + good[9:], CANNOT, "has format 7")
         replay(good[:12] + b"\x03\x00" + good[14:], CANNOT, "another architecture")
         replay(good[:120] + b"\x00" * 8 + good[128:], CANNOT, "whose state is laid out in another way")
-        replay(good[:100000], CANNOT, "cut off within its image")
+        replay(good[:100000], CANNOT, "is cut off or damaged")
+        middle = image // 2
+        replay(good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], CANNOT, "is cut off or damaged")
         replay(good[:image + 50001], 0, "the same")
         said = Process([self.replay, "--check", os.path.join(self.directory, "none")], wires.Given({})).expect(CANNOT)
         check("No such file" in said, said)
