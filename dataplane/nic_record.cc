@@ -57,7 +57,8 @@ std::string NicRecording::status() const {
   std::snprintf(text, sizeof text, "; file %u, %" PRIu64 " bytes in it", options.number + 1,
                 static_cast<uint64_t>(recorder.file() != nullptr ? recorder.file()->used() : 0));
   std::string said = std::string("ok ") + state + "; " + path_of(options.number) + text;
-  if (!recorder.recorded()) said += std::string("; ") + sentence_of(recorder.ended());
+  if (recorder.recorded()) return said;
+  return said + "; " + (why_no_more.empty() ? std::string(sentence_of(recorder.ended())) : why_no_more);
   return said;
 }
 
@@ -118,6 +119,7 @@ bool Nic::begin_record_file(std::string* why) {
   record::put_image(recorder, worker_->core(), arena);
   if (recorder.recorded()) return true;
   *why = "an image of the NIC has no room in " + path + ": " + sentence_of(recorder.ended());
+  unlink(path.c_str());
   return false;
 }
 
@@ -140,6 +142,7 @@ void Nic::ring_all() {
   NicCore& core = worker_->core();
   const Instant now = worker_->turn();
   record::each_queue(core, [&](uint32_t id) { worker_->posted().set(id); });
+  record::each_failed_jfr(core, [&](uint32_t id) { core.set_state(now, id, QueueState::kError); });
   for (uint32_t jfc = 1; jfc <= core.state().jfcs.high_water(); ++jfc) {
     core.on_completions_read(now, jfc);
     core.on_armed(now, jfc);
@@ -157,10 +160,9 @@ void Nic::look_after_recording() {
   const uint64_t kept = recording_->files;
   if (kept != 0 && recording_->options.number >= kept)
     unlink(recording_->path_of(recording_->options.number - static_cast<uint32_t>(kept)).c_str());
-  std::string why;
-  if (begin_record_file(&why)) return;
-  if (notice_) notice_("the recording ends: " + why);
-  end_recording(record::Ended::kNoSpace);
+  if (begin_record_file(&recording_->why_no_more)) return;
+  if (notice_) notice_("the recording ends: " + recording_->why_no_more);
+  end_recording(record::Ended::kStopped);
 }
 
 }  // namespace ub

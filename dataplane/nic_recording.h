@@ -24,6 +24,7 @@ struct NicRecording {
 
   std::string path;    // of the first file
   uint64_t files = 1;  // so many stay; 0: all
+  std::string why_no_more;  // the next file could not be begun
   record::RecorderOptions options;
   record::Recorder recorder;
   RecordedMemory memory{recorder};

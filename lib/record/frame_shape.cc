@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/record/frame_shape.h"
 
+#include <algorithm>
+
+#include "lib/base/crc32.h"
 #include "lib/transport/roce/types.h"
 #include "lib/transport/roce/wire/icrc.h"
+#include "lib/transport/roce/wire/mad.h"
 #include "lib/transport/roce/wire/packet.h"
 #include "lib/transport/wire/bypass_packet.h"
 #include "lib/transport/wire/cna_packet.h"
@@ -17,7 +21,6 @@ namespace ub::record {
 
 namespace {
 
-constexpr uint32_t kManagementQp = 1;
 constexpr uint32_t kOriginalBytes = 8;  // of AtomicAckETH
 
 using Frame = std::span<const std::byte>;
@@ -78,7 +81,7 @@ void find_in_roce(FrameShape& shape, Frame frame, const wire::NetHeader& net) {
   if (drop == roce::Drop::kTooShort) return;
   shape.sum = FrameShape::Sum::kRoce;
   shape.icrc_at = static_cast<uint32_t>(net.end - frame.data());
-  if (drop != roce::Drop::kNone || packet.bth.dest_qp == kManagementQp) return;
+  if (drop != roce::Drop::kNone || packet.bth.dest_qp == roce::kGsiQp) return;
   if (packet.has(roce::kShapeAtomicAckEth)) {  // what the memory had before comes last
     set_payload(shape, frame, packet.payload - kOriginalBytes, kOriginalBytes);
   } else {
@@ -105,6 +108,14 @@ FrameShape shape_of(Frame frame) {
   find_in_transport(shape, frame, net.tph, net.end);
   return shape;
 }
+
+std::span<const std::byte> header_of(Frame frame) {
+  const FrameShape shape = shape_of(frame);
+  const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
+  return frame.first(std::min(shape.payload_bytes != 0 ? shape.payload_at : end, kMostKept));
+}
+
+uint32_t sum_of(Frame header) { return crc32_final(crc32_update(crc32_init(), header.data(), header.size())); }
 
 uint32_t right_icrc(Frame frame, const FrameShape& shape) {
   const std::byte* l3 = frame.data() + wire::kEthSize;

@@ -20,6 +20,12 @@ struct FrameShape {
 // Of a frame as the Core sees it. One that is no packet, or a control record, has no payload.
 FrameShape shape_of(std::span<const std::byte> eth_frame);
 
+constexpr size_t kMostKept = 512;  // bytes of a frame that a recording keeps, payload apart
+
+// What is kept of a frame that was sent: all in front of its payload, or of its CRC. And its sum.
+std::span<const std::byte> header_of(std::span<const std::byte> eth_frame);
+uint32_t sum_of(std::span<const std::byte> header);
+
 // The CRC that the frame should have. Its sum is not kNone.
 uint32_t right_icrc(std::span<const std::byte> eth_frame, const FrameShape&);
 

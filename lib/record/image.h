@@ -130,6 +130,13 @@ void each_queue(CoreType& core, Fn fn) {
   }
 }
 
+// Calls fn(id) for each JFR in ERROR, whose receives are flushed when that is set again.
+template <class CoreType, class Fn>
+void each_failed_jfr(CoreType& core, Fn fn) {
+  for (uint32_t id = 0; id < kIdSpace; ++id)
+    if (core.state().ids[id].kind == ObjectKind::kJfr && core.state(id) == QueueState::kError) fn(id);
+}
+
 // Gives the Core rings of its own. False: there is no memory; then it has those of applications again.
 template <class CoreType>
 bool lend_rings(Recorder& recorder, CoreType& core);

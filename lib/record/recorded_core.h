@@ -74,7 +74,6 @@ class RecordedCore {
 
   Instant next_deadline(Acks acks = Acks::kNow) const { return core_.next_deadline(acks); }
   bool has_packets(Acks acks = Acks::kNow) const { return core_.has_packets(acks); }
-  void count_away(Duration away) { core_.count_away(away); }
 
  private:
   CoreType& core_;

@@ -7,7 +7,6 @@
 #include <bit>
 
 #include "lib/base/bytes.h"
-#include "lib/base/crc32.h"
 #include "lib/record/call_kinds.h"
 #include "lib/record/varint.h"
 #include "lib/transport/resource/records.h"
@@ -20,8 +19,6 @@ namespace {
 constexpr size_t kTail = 64;  // of a long frame without payload, its last bytes are kept
 
 uint32_t look(const std::atomic<uint32_t>& index) { return index.load(std::memory_order_acquire); }
-
-size_t words(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 // Finds the inline payload of elements as they follow each other in a ring.
 class InlineBytes {
@@ -113,7 +110,7 @@ void Recorder::stop(Ended ended) {
 std::byte* Recorder::begin_entry(size_t most) {
   if (!recorded()) return nullptr;
   std::byte* at = file_->room(most);
-  if (at == nullptr) stop(Ended::kNoSpace);
+  if (at == nullptr) stop(file_->fits(most) ? Ended::kNoSpace : Ended::kFull);
   return at;
 }
 
@@ -392,27 +389,21 @@ void Recorder::lend(const Ring& real, std::byte** slots, std::byte** source, Que
   file_->commit(at);
 }
 
-void Recorder::lend(JfcConfig* config) {
+// A JFC or JFR.
+template <class Config>
+void Recorder::lend_simple(RingKind kind, Config* config) {
   Ring real;
-  real.kind = RingKind::kCompletion;
+  real.kind = kind;
   real.slot_count = config->slot_count;
   real.real_slots = reinterpret_cast<std::byte*>(config->slots);
   real.real_indices = config->indices;
   std::byte* slots = real.real_slots;
   lend(real, &slots, nullptr, &config->indices, nullptr, nullptr);
-  config->slots = reinterpret_cast<Cqe*>(slots);
+  config->slots = reinterpret_cast<decltype(config->slots)>(slots);
 }
 
-void Recorder::lend(JfrConfig* config) {
-  Ring real;
-  real.kind = RingKind::kReceive;
-  real.slot_count = config->slot_count;
-  real.real_slots = reinterpret_cast<std::byte*>(config->slots);
-  real.real_indices = config->indices;
-  std::byte* slots = real.real_slots;
-  lend(real, &slots, nullptr, &config->indices, nullptr, nullptr);
-  config->slots = reinterpret_cast<Rqe*>(slots);
-}
+void Recorder::lend(JfcConfig* config) { lend_simple(RingKind::kCompletion, config); }
+void Recorder::lend(JfrConfig* config) { lend_simple(RingKind::kReceive, config); }
 
 void Recorder::lend(SendQueueConfig* config) {
   if (config->work == nullptr) return;
@@ -448,10 +439,13 @@ uint32_t Recorder::adopt(const Ring& real) {
   ring.produced = ring.told_produced = copy(ring.indices->produced, theirs.produced);
   ring.told_retired = ring.digested_retired = copy(ring.indices->retired, theirs.retired);
   copy(ring.indices->retiring, theirs.retiring);
-  // What is produced from now on is taken at the next turn.
-  const size_t slots = size_t{ring.slot_count} * kSlotBytes;
-  std::memcpy(ring.slots, ring.real_slots, slots);
-  if (ring.source != nullptr) std::memcpy(ring.source, ring.real_source, slots);
+  // What is produced from now on is taken at the next turn. The application writes where nothing is in use.
+  if (ring.kind == RingKind::kCompletion || ring.source != nullptr)
+    std::memcpy(ring.slots, ring.real_slots, size_t{ring.slot_count} * kSlotBytes);
+  for (uint32_t left = ring.kind == RingKind::kCompletion ? 0 : ring.slots_in_use(); left != 0; --left) {
+    const size_t at = size_t{(ring.produced - left) & (ring.slot_count - 1)} * kSlotBytes;
+    std::memcpy(ring.elements() + at, ring.real_elements() + at, kSlotBytes);
+  }
   if (ring.work != nullptr) std::memcpy(ring.work, ring.real_work, ring.work_bytes);
   shadows_.name(number, real.id);
   return number;
@@ -481,24 +475,23 @@ void Recorder::copied(CopyResult result) {
 
 void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   if (depth_ == 0) return;
-  const FrameShape shape = shape_of(frame);
-  const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
-  const size_t bytes = std::min<size_t>(shape.payload_bytes != 0 ? shape.payload_at : end, LikeFrames::kMostBytes);
+  const std::span<const std::byte> header = header_of(frame);
+  const size_t bytes = header.size();
   std::byte* at = begin_entry(6 + 4 * kMostVarint + most_difference(LikeFrames::kMostBytes));
   if (at == nullptr) return;
   if (options_.headers) {
     *at++ = static_cast<std::byte>(Entry::kHeader);
     at = put_varint(at, link);
     at = put_varint(at, bytes);
-    std::byte header[LikeFrames::kMostBytes];
-    std::memcpy(header, frame.data(), bytes);
-    std::memset(header + bytes, 0, words(bytes) - bytes);
-    at = put_difference(at, frames_out_.of(link, bytes), header, words(bytes));
+    std::byte padded[LikeFrames::kMostBytes];
+    std::memcpy(padded, header.data(), bytes);
+    std::memset(padded + bytes, 0, words(bytes) - bytes);
+    at = put_difference(at, frames_out_.of(link, bytes), padded, words(bytes));
   }
   *at++ = static_cast<std::byte>(Entry::kSent);
   at = put_varint(at, link);
   at = put_varint(at, frame.size());
-  store_le32(at, crc32_final(crc32_update(crc32_init(), frame.data(), bytes)));
+  store_le32(at, sum_of(header));
   file_->commit(at + 4);
 }
 

@@ -32,7 +32,7 @@ namespace ub::record {
 // Frames of one kind mostly differ in few bytes: each is written as its difference to the last one of its kind.
 class LikeFrames {
  public:
-  static constexpr size_t kMostBytes = 512;  // of a frame that are kept, payload apart
+  static constexpr size_t kMostBytes = kMostKept;
 
   std::byte* of(uint32_t link, size_t bytes) { return frames_[(link * 31 + bytes) % kFrames]; }
   void forget() { std::memset(frames_, 0, sizeof frames_); }
@@ -116,7 +116,7 @@ class Recorder final : public CallLog {
   void stop(Ended);
 
  private:
-  static constexpr size_t kLastBytes = 1 << 20;  // a turn writes less
+  static constexpr size_t kLastBytes = 1 << 20;  // a turn writes less, unless rings are very long
 
   std::byte* begin_entry(size_t most);
   void put_turn_end();
@@ -130,6 +130,8 @@ class Recorder final : public CallLog {
   bool begin_bell(Call, std::initializer_list<Bytes> arguments);
   void lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
             OwnerLimits** limits);
+  template <class Config>
+  void lend_simple(RingKind kind, Config* config);
   void settle_lent(std::initializer_list<Bytes> results);
   void put_results(std::initializer_list<Bytes> results);
 

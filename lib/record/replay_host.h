@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/crc32.h"
 #include "lib/base/foreign_pointer.h"
 #include "lib/record/frame_shape.h"
 #include "lib/record/recorder.h"
@@ -40,16 +39,6 @@ struct Answers {
     copies.clear();
   }
 };
-
-// The bytes of a frame of which a recording keeps the CRC.
-inline size_t header_bytes(std::span<const std::byte> frame) {
-  const FrameShape shape = shape_of(frame);
-  const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
-  return std::min<size_t>(shape.payload_bytes != 0 ? shape.payload_at : end, LikeFrames::kMostBytes);
-}
-inline uint32_t sum_of_header(std::span<const std::byte> frame) {
-  return crc32_final(crc32_update(crc32_init(), frame.data(), header_bytes(frame)));
-}
 
 class ReplayHost {
  public:
@@ -83,9 +72,8 @@ class ReplayHost {
     return at;
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
-    const std::span<const std::byte> all(frame, bytes);
-    sent_.push_back({link, static_cast<uint32_t>(bytes), sum_of_header(all),
-                     std::vector<std::byte>(frame, frame + header_bytes(all))});
+    const std::span<const std::byte> header = header_of({frame, bytes});
+    sent_.push_back({link, static_cast<uint32_t>(bytes), sum_of(header), {header.begin(), header.end()}});
     tx_abort(link, frame);
   }
   void tx_abort(uint32_t, std::byte* frame) {

@@ -34,8 +34,6 @@ std::string hex(const std::byte* at, size_t bytes) {
 
 bool is_of_call(Entry entry) { return entry >= Entry::kRefused && entry <= Entry::kResult; }
 
-size_t words(size_t bytes) { return (bytes + 7) / 8 * 8; }
-
 }  // namespace
 
 Replayer::~Replayer() = default;
@@ -236,7 +234,8 @@ bool Replayer::run_call() {
   take_expected();
   host_.begin_call(std::move(answers_));
   Input arguments(from, from + bytes);
-  if (destroys(step_.call)) std::memcpy(&object_, from + bytes - sizeof object_, sizeof object_);
+  if (destroys(step_.call) && bytes >= sizeof object_)
+    std::memcpy(&object_, from + bytes - sizeof object_, sizeof object_);
   results_.clear();
   std::vector<std::byte>* out = &results_;
   bool complete = false;

@@ -166,8 +166,11 @@ const std::byte* Shadows::real_of(const std::byte* p, size_t bytes) const {
 
 Digest Shadows::tell() {
   Digest digest;
-  for (Ring& ring : rings_)
+  for (Ring& ring : rings_) {
     if (ring.kind == RingKind::kReceive) tell_received(ring, digest);
+    if (ring.completes_early && ring.real_indices != nullptr)
+      ring.real_indices->retiring.store(load(ring.indices->retiring), std::memory_order_relaxed);
+  }
   for (Ring& ring : rings_)
     if (ring.kind == RingKind::kCompletion) tell_completions(ring, digest);
   for (Ring& ring : rings_)

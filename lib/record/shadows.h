@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/ipc/placed_memory.h"
 #include "lib/base/work_queue.h"
+#include "lib/ipc/placed_memory.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/resource/owner_limits.h"
 
@@ -118,7 +118,6 @@ class Shadows {
   const std::byte* real_of(const std::byte* p, size_t bytes) const;
 
   std::vector<Ring>& all() { return rings_; }
-  void set_used(size_t bytes) { used_ = bytes; }
 
  private:
   std::byte* allocate(size_t bytes);

@@ -12,6 +12,9 @@ namespace ub::record {
 
 constexpr size_t kMostVarint = 10;
 
+// The bytes of whole words that so many bytes lie in.
+constexpr size_t words(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
 inline std::byte* put_varint(std::byte* at, uint64_t value) {
   while (value >= 0x80) {
     *at++ = static_cast<std::byte>(value | 0x80);

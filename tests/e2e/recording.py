@@ -215,7 +215,8 @@ class Tests:
         try:
             path = self.path()
             for words, text in (((self.directory,), "File exists"), ((os.path.join(self.directory, "no/x"),), "No such"),
-                                ((path, "--size", "1000"), "at least 8388608 bytes")):
+                                ((path, "--size", "1000"), "at least 8388608 bytes"),
+                                ((path, "--size", "9M"), "has no room in")):
                 said = self.ask(pages, pid, "on", *words, code=FAILED)
                 check(text in said and len(said.splitlines()) == 1, said)
             for words in ((), (path, "--size", "x"), (path, "--files", "-1")):

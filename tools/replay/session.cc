@@ -29,14 +29,6 @@ constexpr const char* kCommands =
     "counters        those that are not 0; they began with the NIC\n"
     "help, quit\n";
 
-constexpr const char* kChannelStates[] = {"free", "asking", "half open", "open", "closing", "dead"};
-constexpr const char* kQueueStates[] = {"RESET", "READY", "SUSPENDED", "ERROR"};
-
-template <size_t kNames>
-const char* name_in(const char* const (&names)[kNames], uint32_t value) {
-  return value < kNames ? names[value] : "?";
-}
-
 std::string time_text(Instant at) { return fmt::format("{:.9f} s", static_cast<double>(at.ns) / 1e9); }
 
 }  // namespace
@@ -59,6 +51,7 @@ void Session::describe() const {
     fmt::print(out_, "this program is of commit {}: where the two differ, so may the replay\n", record::built_commit());
   fmt::print(out_, "{} bytes; it ended because {}\n", h.written.load(),
              record::sentence_of(static_cast<record::Ended>(h.ended)));
+  if (replayer_.is_cut()) fmt::print(out_, "the end of the file is missing\n");
 }
 
 // ---- going on --------------------------------------------------------------------------------------------------
@@ -148,14 +141,14 @@ void Session::list_last(uint64_t count) const {
 // ---- looking ---------------------------------------------------------------------------------------------------
 
 void Session::list_channels() const {
-  fmt::print(out_, "{:>7} {:>9} {:>9} {:9} {:>10} {:>10} {:>9} {:>7} {:>9} {:>9} {:>10}\n", "channel", "tpn",
+  fmt::print(out_, "{:>7} {:>9} {:>9} {:15} {:>10} {:>10} {:>9} {:>7} {:>9} {:>9} {:>10}\n", "channel", "tpn",
              "peer tpn", "state", "next psn", "unacked", "in flight", "window", "expected", "lost", "rtt");
   const record::ReplayCore& core = replayer_.core();
   for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
     ChannelInfo c;
     if (!core.channel_info(i, &c)) continue;
-    fmt::print(out_, "{:>7} {:>9} {:>9} {:9} {:>10} {:>10} {:>9} {:>7} {:>9} {:>9} {:>7} us\n", i, c.tpn, c.peer_tpn,
-               name_in(kChannelStates, c.state), c.next_psn, c.oldest_unacked,
+    fmt::print(out_, "{:>7} {:>9} {:>9} {:15} {:>10} {:>10} {:>9} {:>7} {:>9} {:>9} {:>7} us\n", i, c.tpn, c.peer_tpn,
+               channel_state_text(c.state), c.next_psn, c.oldest_unacked,
                (c.next_psn - c.oldest_unacked) & 0xffffff, c.window_packets, c.expected_psn, c.lost(),
                c.smoothed_rtt.us());
   }
@@ -170,7 +163,7 @@ void Session::list_queues() const {
     if (slot.kind != ObjectKind::kJetty && slot.kind != ObjectKind::kJfs) continue;
     const SendQueue& q = s.queues[s.jettys[slot.record].queue];
     fmt::print(out_, "{:>8} {:10} {:>11} {:>11} {:>11} {:>11} {:>8}\n", id,
-               name_in(kQueueStates, static_cast<uint32_t>(q.state)), q.posted, q.started_tail, q.started_head,
+               queue_state_text(static_cast<uint32_t>(q.state)), q.posted, q.started_tail, q.started_head,
                q.indices->retired.load(), q.waits_for);
   }
 }

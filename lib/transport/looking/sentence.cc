@@ -67,6 +67,10 @@ constexpr Vocabulary kVocabularies[] = {
     {"connection state", kConnectionStates},
 };
 
+std::string_view word_of(std::span<const std::string_view> words, uint32_t number) {
+  return number < words.size() ? words[number] : "unknown";
+}
+
 // ---- text -----------------------------------------------------------------------------------------------------------
 
 class Text {
@@ -148,5 +152,8 @@ std::string_view write_sentence(Instant at, const Note& note, std::span<char> ou
   add_sentence(text, note);
   return text.view();
 }
+
+std::string_view channel_state_text(uint32_t state) { return word_of(kChannelStates, state); }
+std::string_view queue_state_text(uint32_t state) { return word_of(kQueueStates, state); }
 
 }  // namespace ub

@@ -20,4 +20,8 @@ std::string_view write_sentence(const Note& note, std::span<char> out);
 // The same with its time.
 std::string_view write_sentence(Instant at, const Note& note, std::span<char> out);
 
+// The words for states of channels (tp::ChannelState) and queues (QueueState).
+std::string_view channel_state_text(uint32_t state);
+std::string_view queue_state_text(uint32_t state);
+
 }  // namespace ub
