@@ -184,11 +184,10 @@ class EveryInstruction : public testing::Test {
       case ZYDIS_MNEMONIC_BTC:
       case ZYDIS_MNEMONIC_BTR:
       case ZYDIS_MNEMONIC_BTS: {
-        if (d.operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER) break;
-        const auto whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, d.operands[1].reg.value);
+        if (!bt_with_register(d)) break;
         const auto bit = static_cast<uint64_t>(static_cast<int64_t>(random_() % 60000) - 30000);
         const uint32_t bits = d.memory->size;
-        uint64_t& value = cpu->general[ZydisRegisterGetId(whole)];
+        uint64_t& value = cpu->general[bit_register(d)];
         value = bits == 64 ? bit : (value << bits) | (bit & ((uint64_t{1} << bits) - 1));
         break;
       }
@@ -262,6 +261,11 @@ class EveryInstruction : public testing::Test {
       cpu.general[kRsp] = arena_.stack_top();
       prepare(encoding, d, offset, &cpu);
       cpu.ip = code;
+      // Its bit is numbered by an address, so it lies anywhere in this process.
+      if (bt_with_register(d) && bit_register(d) == encoding.base) {
+        ++left_out_;
+        continue;
+      }
       if (compare(encoding, d, cpu) && !measured && !is_masked(d)) {
         measure(encoding, d, cpu, offset);
         measured = true;
@@ -352,6 +356,9 @@ class EveryInstruction : public testing::Test {
   }
   static bool bt_with_register(const Decoded& d) {
     return d.name.starts_with("bt") && d.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+  }
+  static int bit_register(const Decoded& d) {
+    return ZydisRegisterGetId(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, d.operands[1].reg.value));
   }
 
   Arena arena_;
