@@ -8,14 +8,15 @@
 
 namespace ub {
 
+thread_local constinit uint32_t threads::number_of_this_thread = kNotAsked;
+
 namespace {
 
 // The numbers of living threads: bit 0 is kNoThread's.
 std::atomic<uint64_t> numbers_taken{1};
 static_assert(kThreadNumbers == 64 && kNoThread == 0);
 
-constexpr uint32_t kNotAsked = UINT32_MAX;
-thread_local uint32_t number_of_this_thread = kNotAsked;
+using threads::number_of_this_thread;
 
 void give_number_back(void*) {
   numbers_taken.fetch_and(~(uint64_t{1} << number_of_this_thread), std::memory_order_release);
@@ -54,9 +55,7 @@ uint32_t take_number() {
 
 }  // namespace
 
-uint32_t this_thread_number() {
-  if (number_of_this_thread != kNotAsked) [[likely]]
-    return number_of_this_thread;
+uint32_t threads::take_number_of_this_thread() {
   number_of_this_thread = take_number();
   if (number_of_this_thread != kNoThread && !thread_ends.watch_this_thread()) give_number_back(nullptr);
   return number_of_this_thread;

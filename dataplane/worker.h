@@ -107,9 +107,8 @@ class Worker {
 
   template <class Entry, class OnEvent>
   void report(Entry& entry, OnEvent&& on_event) {
-    Event events[16];
-    while (size_t n = entry.poll_events(events)) {
-      for (size_t i = 0; i < n; ++i) on_event(events[i]);
+    while (size_t n = entry.poll_events(events_)) {
+      for (size_t i = 0; i < n; ++i) on_event(events_[i]);
     }
   }
 
@@ -146,6 +145,7 @@ class Worker {
   Core<Ports> core_;
   bool timer_ran_ = false;
   LastNotes* last_notes_ = nullptr;
+  Event events_[16];  // of report(); as a local variable they would be constructed in every turn
   PostedBitmap<kIdSpace> posted_;
 };
 

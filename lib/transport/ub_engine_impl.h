@@ -231,7 +231,7 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
 
 template <class Host>
 size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
-  size_t sent = record_sender().send(budget);
+  size_t sent = s_.outbox_head != s_.outbox_tail ? record_sender().send(budget) : 0;
   if (s_.acks_found_no_room) [[unlikely]]
     sent += transmitter().send_acks(acks, s_.now);
   sent += poll_requests(budget - sent);
