@@ -118,6 +118,9 @@ struct CoreState : tp::State {
   RnrFaults rnr_faults;
   EndedWork of_gone;  // of queues and JFCs that are destroyed; the indices of others say theirs
 
+  Route routes[kRoutes] = {};
+  uint64_t route_epoch = 1;  // routes with another epoch are not valid any more (forget_routes())
+
   NumberRange queue_timers;
   NumberRange jfc_timers;  // the Core handles them: the period of a moderated JFC ends (ta::end_period())
   uint32_t wake_up = 0;    // a timer that nobody handles: its deadline makes the driver come back (drive_again())
@@ -170,6 +173,9 @@ NumberRange add_waiters(CoreState& s, Slab<T>& table, uint32_t count, void* engi
 // Some work was interrupted and goes on at the next turn, so the driver must not sleep. The timer is set 1 ns ahead: if
 // it were due now, a call of on_timer() that is under way would consume it.
 inline void drive_again(CoreState& s) { s.timers.arm(s.wake_up, s.now + nanoseconds(1)); }
+
+// Something has changed that may decide which channel a request takes.
+inline void forget_routes(CoreState& s) { ++s.route_epoch; }
 
 // `held_back` of a channel or send queue: it has something to send and must hear from the peer first.
 inline void set_held_back(CoreState& s, bool* held_back, bool yes) {

@@ -124,6 +124,9 @@ struct CoreConfig {
   // Channels of RTP go over UB's own network header instead of UBoE, where the link carries such frames and the peer
   // wants it, too: C-AQM then has its whole indicator (CCI) instead of two bits of IP.
   bool rtp_over_cna = false;
+  // Requests of the usual kind take the straight path (docs/straight-path-design.md). Off, for tests: all take the
+  // general one.
+  bool straight = true;
   bool fast_retransmit = true;
   bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);

@@ -241,6 +241,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   s.timers.cancel(s.timer_of_queue(j->queue));
   (q.unreliable ? s.of_gone.datagrams : s.of_gone.requests) += q.indices->retired.load(std::memory_order_relaxed);
   q.in_use = false;
+  forget_routes(s);
   leave_jfc(s, q.jfc);
   if (j->jfr != 0) {
     detach_open_receives(s, j->jfr, record);

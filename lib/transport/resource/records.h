@@ -282,6 +282,15 @@ struct Target {
   bool in_use;
 };
 
+// Which channel carries the straight requests of a queue to a target (ta/routes.h).
+struct Route {
+  uint64_t epoch;  // CoreState::route_epoch when it was noted
+  uint32_t queue, target;
+  uint32_t channel;
+  uint32_t most_bytes;  // of one request
+};
+constexpr uint32_t kRoutes = 64;
+
 constexpr uint32_t kChannelsOfLane = 8;
 
 // The lanes of a peer. Channels of the ordered ones are of ROL (7.3.3): they carry only the requests of queues that

@@ -39,6 +39,7 @@ Status remove_target(CoreState& s, uint32_t target) {
   if (target == 0 || target > s.targets.high_water() || !s.targets[target].in_use) return Status::kInvalid;
   uint32_t peer = s.targets[target].peer;
   s.targets[target].in_use = false;
+  forget_routes(s);
   s.targets.free(target);
   UB_DCHECK(s.peers[peer].users != 0);
   --s.peers[peer].users;

@@ -235,6 +235,7 @@ void close_owner(CoreState& s, Owner owner) {
     if (peer.owner != owner || peer.visitor != 0) continue;
     uint32_t& current = lane_of(s, ch).channels[ch.place()];
     if (current == i) current = 0;
+    forget_routes(s);
     if (ch.carries_requests) {  // now, before another channel takes its place
       ta::fail_channel_requests(s, i);
       ta::go_on_without_channel(s);

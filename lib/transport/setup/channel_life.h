@@ -14,7 +14,9 @@ struct Arrival;
 inline bool alive(const tp::Channel& ch) {
   return ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead;
 }
-inline void note_state(const CoreState& s, uint32_t channel) {
+// Its state has changed.
+inline void note_state(CoreState& s, uint32_t channel) {
+  forget_routes(s);
   s.note(Stage::kChannelState, channel, static_cast<uint32_t>(s.channels[channel].state));
 }
 // The channel of a TPN, or 0.

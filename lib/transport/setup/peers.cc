@@ -18,7 +18,8 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
   return static_cast<uint32_t>(h ^ h >> 32) % kPeerBuckets;
 }
 
-void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
+void set_path(CoreState& s, Peer& peer, const PeerAddress& path) {
+  forget_routes(s);
   peer.path = path;
   const LinkConfig& link = s.links[path.link].config;
   const bool compact = carries_compact(s, link) && !peer.refuses_compact;
@@ -73,6 +74,7 @@ uint32_t find_or_add_asking_peer(CoreState& s, const TargetConfig& sender, uint3
 }
 
 void leave_compact(CoreState& s, uint32_t peer, uint32_t lane) {
+  forget_routes(s);
   s.peers[peer].compact_rol = false;
   if (!is_ordered(lane)) s.peers[peer].compact_mtu = 0;
 }

@@ -56,6 +56,16 @@ inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   return false;
 }
 
+inline bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
+
+// Are its TASSNs far enough from the oldest unanswered one? Old and new can be told apart in half of the numbers.
+inline bool room_for_tassns(const SendQueue& q, uint32_t segments) {
+  const WrState& oldest = q.work[q.started_head & q.work_mask];
+  const uint32_t wanted = q.next_tassn.distance(oldest.first_tassn) + segments;
+  if (wanted <= Tassn::kHalf) return true;
+  return q.started_head == q.started_tail || wanted <= oldest.base + Tassn::kHalf;
+}
+
 // For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again? What
 // was refused waits for its time, and what has to come after it does, too; messages are the only ones often refused.
 inline bool waits_for_answers(const SendQueue& q) {

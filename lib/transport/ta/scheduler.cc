@@ -7,10 +7,11 @@
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
-#include "lib/transport/ta/lower_layer_order.h"
+#include "lib/transport/ta/gates.h"
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/routes.h"
 #include "lib/transport/ta/set_up_ahead.h"
 #include "lib/transport/ta/spread_segments.h"
 #include "lib/transport/ta/target_order.h"
@@ -60,80 +61,10 @@ Choice choose_retry(CoreState& s, SendQueue& q) {
   return {};
 }
 
-// Must this new request, which takes a receive, wait? It must if an older one to the same target was refused, or (RC)
-// may still be refused.
-bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if (keeps_receive_order(s, q)) return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0);
-  uint32_t index = q.oldest_refused;
-  for (uint32_t left = q.retries; left != 0; --left, index = q.work[index].newer_refused) {
-    const Wqe& refused = wqe_of(q, q.work[index]);
-    if (takes_receive(refused.op) && refused.target == wqe.target) return true;
-  }
-  return false;
-}
-
-// Returns false, because a request may not start now, and notes why.
-[[gnu::noinline, gnu::cold]] bool held_by(const CoreState& s, const SendQueue& q, RequestWaits why) {
-  s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(why));
-  return false;
-}
-
-// ---- gates -----------------------------------------------------------------------------------------------------
-
-// Strong order: the request waits until every older one that asks for an order is done (ROI), or until the channel
-// (ROL) or the target (ROT) keeps it behind them. `ch`: the channel that it leaves on; one that needs no packet has
-// none.
-bool order_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, const tp::Channel* ch) {
-  if (wqe.place_order < 2) return true;
-  const auto allows = [&] {
-    if (ch != nullptr && ordered_by_channel(s, q, ch->peer)) return channel_keeps_order(q, wqe, number);
-    if (ch != nullptr && takes_context(s, q, wqe, *ch)) return target_keeps_order(s, q, number, *ch);
-    return oldest_ordered(q, number) == number;
-  };
-  return allows() || held_by(s, q, RequestWaits::kOrder);
-}
-
-// Is one of the waiting requests before this one a message that takes a receive?
-bool older_receive_waits(const SendQueue& q, uint32_t number) {
-  return find_waiting(q, [&](uint32_t n) {
-    return n - q.waiting_from < number - q.waiting_from && takes_receive(wqe_of(q, q.work[n & q.work_mask]).op);
-  });
-}
-
-// May a message take its receive now? Receives are taken in the order of posting: none overtakes another that waits or
-// was refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all
-// before it are done, since the target does not refuse those behind a refused one.
-bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint8_t lane) {
-  if (older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
-  if (receives_wait(s, q, wqe)) return held_by(s, q, RequestWaits::kReceive);
-  const bool ordered_alone = (wqe.flags & kWrCompOrder) != 0 && !keeps_receive_order(s, q);
-  if (ordered_alone && oldest_receive(q, number) != number) return held_by(s, q, RequestWaits::kReceive);
-  if (q.receives_in_flight == 0) {
-    q.receive_lane = lane;
-  } else if (lane != q.receive_lane) {
-    return held_by(s, q, RequestWaits::kLane);
-  }
-  return true;
-}
-
-// Does a request of this kind stand at a gate at all? Most do not, and pay no more than this question.
-bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe.op); }
-
-// May this segment be sent? The gates of its request keep back the first one, or the last one, which waits for the
-// others; those between pass.
-[[gnu::noinline]] bool gates_allow(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t segment,
-                                   uint32_t segments, const tp::Channel& ch) {
-  if (!order_allows(s, q, wqe, number, &ch)) return false;
-  const bool takes = takes_receive(op_of_segment(wqe.op, segment, segments));
-  return !takes || receive_allows(s, q, wqe, number, ch.lane);
-}
-
 // Where packets may be lost, the target keeps the results of so many TASSNs, and no more.
 bool room_on_record(const SendQueue& q, const tp::Channel& ch, Tassn tassn) {
   return ch.repeats == 0 || target_remembers(q, tassn);
 }
-
-bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
 
 // ---- requests that were admitted -------------------------------------------------------------------------------
 
@@ -202,14 +133,6 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// Are its TASSNs far enough from the oldest unanswered one? Old and new can be told apart in half of the numbers.
-bool room_for_tassns(const SendQueue& q, uint32_t segments) {
-  const WrState& oldest = q.work[q.started_head & q.work_mask];
-  const uint32_t wanted = q.next_tassn.distance(oldest.first_tassn) + segments;
-  if (wanted <= Tassn::kHalf) return true;
-  return q.started_head == q.started_tail || wanted <= oldest.base + Tassn::kHalf;
-}
-
 // Is all memory that the result of a READ or atomic is written to registered?
 bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   for (uint32_t i = 0; i < wqe.sge_count; ++i) {
@@ -217,6 +140,12 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
     if (sge.length != 0 && local_memory(s, owner, sge.segment, sge.address, sge.length) == nullptr) return false;
   }
   return true;
+}
+
+// The same for the request at the front of the ring.
+bool result_fits_front(CoreState& s, const SendQueue& q) {
+  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+  return !is_fenced(wqe.op) || result_fits(s, q.owner, wqe);
 }
 
 // The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
@@ -304,6 +233,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       admit_waiting(s, q, wqe, channel);
       continue;
     }
+    if (is_straight(wqe)) note_route(s, q, wqe, channel);
     return {Step::kStart, channel};
   }
   return {};
@@ -415,6 +345,14 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   SendQueue& q = s.queues[queue];
   set_held_back(s, &q.held_back, false);
   bool may_look = true;
+  if (q.next_slot == q.posted) {
+    may_look = false;
+    if (see_posted(q)) fetch(q);
+  }
+  if (const uint32_t channel = straight_channel(s, q, queue); channel != 0) {
+    join_list(s, queue, channel);
+    return activate(s, channel);
+  }
   for (;;) {
     uint32_t started = q.started_tail;
     Choice choice = choose(s, q, &may_look);
@@ -442,6 +380,22 @@ bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, con
   const uint32_t small = s.config.lane_bulk_bytes;
   if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
   return !ch.mixed_line || stays_in_line(s, q, next, ch);
+}
+
+// A straight request, which is at the front of the ring, becomes a message of the channel.
+[[gnu::always_inline]] inline const Wqe& commit_straight(CoreState& s, uint32_t queue, uint32_t channel,
+                                                         tp::TxMessage* m) {
+  SendQueue& q = s.queues[queue];
+  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+  const uint32_t number = q.started_tail;
+  WrState& wr = start_request(q, wqe, channel, 1);
+  if (q.next_tassn.value() == 0) [[unlikely]]
+    note_wrap(s, q.rcid);
+  describe_message(q, queue, number, 0, wr, s.channels[channel], m);
+  wr.cut = 1;
+  count_segment(q, wqe.op, 1);
+  begin_deadline(s, q, wr);
+  return wqe;
 }
 
 // schedule_queue() for a queue of RM or RC; it goes to the end of the line.
@@ -477,6 +431,13 @@ UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, t
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];
+    if (straight_channel(s, q, queue) == channel && result_fits_front(s, q)) [[likely]] {
+      const Wqe& wqe = commit_straight(s, queue, channel, message);
+      ++lane.unanswered;
+      if (q.next_slot == q.posted) return true;  // of what was posted since then its doorbell tells
+      next_goes_along(s, q, wqe, ch) ? line_up(s, ch.queues, queue, channel) : schedule_queue(s, queue);
+      return true;
+    }
     uint32_t started = q.started_tail;
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes packets of CTP that are what their channel expects: a WRITE with its whole payload in one packet, or an answer
+// of success without data. Their headers are compared with those that the peer would write, and not taken apart, as TCP
+// does with its header prediction (docs/straight-path-design.md). A packet that differs, or finds anything unusual about
+// its channel, is left to packet_receiver.h, as if nobody had looked at it.
+#pragma once
+
+#include <span>
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/resource/segments.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/queue_answer.h"
+#include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/silent_requests.h"
+#include "lib/transport/wire/compact_packet.h"
+#include "lib/transport/wire/extension_headers.h"
+#include "lib/transport/wire/response_status.h"
+#include "lib/transport/wire/transaction_header.h"
+
+namespace ub::ta {
+
+template <class Host>
+class StraightArrival {
+ public:
+  StraightArrival(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // A frame that begins with a link header. False: nothing has changed, and the general path has to take it.
+  bool take(uint32_t link, std::span<const std::byte> frame) {
+    constexpr size_t kLeast = wire::CompactTemplate::kSize + wire::Btah::kSize + wire::kIcrcSize;
+    if (frame.size() < kLeast || !s_.config.straight || s_.is_observed()) return false;
+    const uint32_t channel = setup::channel_of_tpn(s_, wire::CompactTemplate::dcna_of(frame.data()));
+    if (channel == 0) return false;
+    tp::Channel& ch = s_.channels[channel];
+    if (ch.link != link || !is_quiet(ch)) return false;
+    uint8_t padding;
+    if (!ch.compact_headers.expects(frame.data(), &padding)) return false;
+    const std::byte* const ta = frame.data() + wire::CompactTemplate::kSize;
+    const std::byte* const end = frame.data() + frame.size() - wire::kIcrcSize;
+    if (wire::compact_padding_for(static_cast<size_t>(end - ta)) != 0) return false;
+    if (ch.icrc && !wire::icrc_matches_nth24(frame)) return false;
+    const uint64_t word = load_be64(ta);
+    if ((word & ~kOfWrite) == kWrite) return take_write(channel, word, ta + wire::Btah::kSize, end - padding);
+    if ((word & ~kOfTaack) == kTaack && end - padding == ta + wire::Atah::kSize) return take_answer(channel, ta);
+    return false;
+  }
+
+ private:
+  // What the headers say, but for the fields that differ from packet to packet.
+  static constexpr uint64_t kWrite = wire::Btah{.opcode = wire::TaOpcode::kWrite}.word();
+  static constexpr uint64_t kOfWrite = wire::Btah::kNumbers | wire::Btah::kToken;
+  static constexpr uint64_t kTaack = wire::Atah{.opcode = wire::TaOpcode::kTaack}.word();
+  static constexpr uint64_t kOfTaack = wire::Atah::kNumbers;
+
+  // Is the channel open, and is nothing under way that its next packet could meet?
+  bool is_quiet(const tp::Channel& ch) const {
+    return ch.compact && ch.is_up() && ch.repeats == 0 && !ch.rol && ch.begun == tp::Begun::kNothing &&
+           ch.open.receive == 0 && ch.ending.empty() && ch.ahead.empty() && !has_silent(s_, ch);
+  }
+
+  // Requests are admitted, answered and counted as PacketReceiver::on_compact() and RequestDelivery do it.
+  bool take_write(uint32_t channel, uint64_t word, const std::byte* at, const std::byte* payload_end) {
+    tp::Channel& ch = s_.channels[channel];
+    if (ch.in_flight.size() >= s_.config.window_packets || !room_for_answer(s_, ch)) return false;
+    const bool token = (word & wire::Btah::kToken) != 0;
+    const std::byte* const payload = at + wire::Maetah::kSize + (token ? wire::Tvetah::kSize : 0);
+    const int64_t bytes = payload_end - payload;
+    if (bytes <= 0 || bytes > ch.mtu) return false;
+    const wire::Maetah ma = wire::Maetah::read(at);
+    if (ma.length != static_cast<uint64_t>(bytes)) return false;
+    const uint32_t value = token ? wire::Tvetah::read(at + wire::Maetah::kSize).token_value : 0;
+    std::byte* const memory =
+        remote_memory(s_, {ma.token_id, token, value, ma.address, ma.length, kAccessWrite}, nullptr);
+    if (memory == nullptr) return false;
+    const CopyTag tag = place_tag(ch.tpn, ch.message);
+    if (place_piece(host_, {tag, ch.open.copies}, memory, payload, ma.length, true) != CopyResult::kDone) return false;
+    wire::Btah request;
+    request.opcode = wire::TaOpcode::kWrite;
+    request.tassn = Tassn(static_cast<uint16_t>(word >> 32));
+    request.rc_id = static_cast<uint32_t>(word) & 0xFFFFF;
+    note_taken(ch);
+    answer(s_, channel, request, wire::TaOpcode::kTaack, wire::kRspOk, 0);
+    return true;
+  }
+
+  bool take_answer(uint32_t channel, const std::byte* ta) {
+    wire::Atah answer;
+    if (wire::Atah::read(ta, wire::Atah::kSize, answer) != wire::Drop::kNone) return false;
+    note_taken(s_.channels[channel]);
+    on_answer(s_, channel, answer);
+    return true;
+  }
+
+  // The packet is the next message of the channel, and has been delivered.
+  void note_taken(tp::Channel& ch) {
+    ch.heard_at = s_.now;
+    ++ch.rx_packets;
+    ch.message_start = ch.expected;
+    ch.delivered = ++ch.expected;
+    ++ch.message;
+    s_.count(Counter::kCtpRx);
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta
