@@ -39,6 +39,8 @@ template <class Host>
 class DatagramSender;
 template <class Host>
 class PacketReceiver;
+template <class Host>
+class StraightArrival;
 }  // namespace ta
 
 template <class Host>
@@ -54,6 +56,7 @@ class UbEngine {
   UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);
   // Also flattened: a packet of CTP.
   UB_FLATTEN bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
+  [[gnu::noinline]] UB_FLATTEN bool take_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);
@@ -80,6 +83,7 @@ class UbEngine {
   tp::Transmitter<Host> transmitter() { return {s_, host_}; }
   ta::PacketSender<Host> packet_sender() { return {s_, host_}; }
   ta::PacketReceiver<Host> packet_receiver() { return {s_, host_}; }
+  ta::StraightArrival<Host> straight_arrival() { return {s_, host_}; }
   ta::DatagramSender<Host> datagram_sender() { return {s_, host_}; }
   ta::DatagramReceiver<Host> datagram_receiver() { return {s_, host_}; }
 

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/packet_sender.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/ta/straight_arrival.h"
 #include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/transmitter.h"
 #include "lib/transport/ub_engine.h"
@@ -114,6 +115,13 @@ bool UbEngine<Host>::comes_by_path(uint32_t channel, uint32_t link, const wire::
 
 template <class Host>
 bool UbEngine<Host>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+  if (straight_arrival().take(link, eth_frame)) return true;
+  return take_link_frame(link, eth_frame);
+}
+
+// The general way.
+template <class Host>
+bool UbEngine<Host>::take_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
   wire::CompactPacket packet;
   const wire::Drop drop = wire::parse_compact(eth_frame, packet);
   if (drop == wire::Drop::kNone) {

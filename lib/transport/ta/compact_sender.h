@@ -18,6 +18,7 @@
 #include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/silent_requests.h"
+#include "lib/transport/ta/straight_packet.h"
 #include "lib/transport/wire/compact_packet.h"
 
 namespace ub::ta {
@@ -58,7 +59,8 @@ class CompactSender {
 
   // A segment that has left may have to leave again.
   Sent send_first(uint32_t channel, tp::TxMessage& m) {
-    const Sent sent = send(channel, m);
+    const StraightRequest straight = straight_request(s_, s_.channels[channel], m);
+    const Sent sent = straight ? send_straight(channel, m, straight) : send(channel, m);
     const bool repeats = s_.channels[channel].repeats != 0;
     if (repeats && sent == Sent::kYes && m.kind == tp::MessageKind::kRequest) note_sent(s_, channel, m);
     return sent;
@@ -116,6 +118,37 @@ class CompactSender {
     if (m.kind != tp::MessageKind::kReadResponse) return false;
     refuse_read(s_, m);
     return true;
+  }
+
+  // send() for a straight request.
+  Sent send_straight(uint32_t channel, tp::TxMessage& m, const StraightRequest& request) {
+    tp::Channel& ch = s_.channels[channel];
+    const uint32_t payload = request.payload_bytes();
+    const size_t size = request.header_bytes() + payload;
+    const uint8_t padding = wire::compact_padding_for(size);
+    const size_t bytes = wire::CompactTemplate::kSize + size + padding + wire::kIcrcSize;
+    std::byte* const frame = host_.tx_begin(ch.link, bytes);
+    if (frame == nullptr) return Sent::kNoRoom;
+    ch.compact_headers.write(frame, padding);
+    std::byte* const at = write_headers(request, m.tassn, frame + wire::CompactTemplate::kSize);
+    if (payload != 0 && !gather_range(request, at)) {
+      host_.tx_abort(ch.link, frame);
+      source().vanished(m);
+      return Sent::kNothing;
+    }
+    std::memset(at + payload, 0, padding);
+    seal_and_commit(s_, host_, ch.link, frame, bytes, Icrc{ch.icrc});
+    count_sent(ch);
+    note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
+    return Sent::kYes;
+  }
+
+  // False: the memory is not there.
+  bool gather_range(const StraightRequest& request, std::byte* dst) {
+    const Sge& sge = request.wqe->sge;
+    const uint32_t bytes = request.payload_bytes();
+    const std::byte* const src = local_memory(s_, request.queue->owner, sge.segment, sge.address, bytes);
+    return src != nullptr && host_.gather(dst, src, bytes, 0) != CopyResult::kFailed;
   }
 
   // Builds and sends the packet. kNothing: its memory is gone.

@@ -4,6 +4,7 @@
 #include "lib/base/flatten.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/early_completion.h"
+#include "lib/transport/ta/oldest_requests.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
@@ -222,9 +223,14 @@ UB_FLATTEN void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answ
   if (answer.sv || is_about_context(answer)) [[unlikely]]
     return on_context_answers(s, channel, answer, queue);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
+  uint32_t first = 0;  // of the segments that are not completed yet
+  if (wire::says_success(answer.rspst)) {
+    first = complete_oldest(s, channel, queue, answer.tassn, more + 1);
+    if (first == more + 1) return go_on_behind_oldest(s, queue, channel);
+  }
   uint32_t likely = s.queues[queue].started_head;
-  bool ended = false;
-  for (uint32_t i = 0; i <= more; ++i) {
+  bool ended = first != 0;
+  for (uint32_t i = first; i <= more; ++i) {
     AnsweredSegment a;
     if (!find_in_queue(s, channel, queue, likely, answer.tassn + i, &a)) {
       s.drop(Counter::kTaRxStaleAnswer);

@@ -340,19 +340,9 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   return choice.step == Step::kStart ? commit_new(s, queue, choice.channel, m) : commit_admitted(s, queue, choice, m);
 }
 
-// schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.
-[[gnu::noinline]] void enlist(CoreState& s, uint32_t queue) {
+// enlist() where the general path has to say what is next.
+[[gnu::noinline]] void enlist_generally(CoreState& s, uint32_t queue, bool may_look) {
   SendQueue& q = s.queues[queue];
-  set_held_back(s, &q.held_back, false);
-  bool may_look = true;
-  if (q.next_slot == q.posted) {
-    may_look = false;
-    if (see_posted(q)) fetch(q);
-  }
-  if (const uint32_t channel = straight_channel(s, q, queue); channel != 0) {
-    join_list(s, queue, channel);
-    return activate(s, channel);
-  }
   for (;;) {
     uint32_t started = q.started_tail;
     Choice choice = choose(s, q, &may_look);
@@ -365,6 +355,18 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
     }
     if (!finished_some) return set_held_back(s, &q.held_back, waits_for_answers(q));
   }
+}
+
+// schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.
+[[gnu::noinline]] void enlist(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  set_held_back(s, &q.held_back, false);
+  const bool looks = q.next_slot == q.posted;
+  if (looks && see_posted(q)) fetch(q);
+  const uint32_t channel = straight_channel(s, q, queue);
+  if (channel == 0) return enlist_generally(s, queue, !looks);
+  join_list(s, queue, channel);
+  activate(s, channel);
 }
 
 // next_goes_along() on a channel of CTP, and where queues have priorities.
@@ -407,6 +409,16 @@ bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, con
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
 
+// The queue has had its turn at the channel with this request.
+void stay_or_leave(CoreState& s, uint32_t queue, const Wqe& wqe, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  if (next_goes_along(s, s.queues[queue], wqe, ch)) {
+    line_up(s, ch.queues, queue, channel);
+  } else {
+    schedule_queue(s, queue);
+  }
+}
+
 [[gnu::noinline]] void schedule_urgent(CoreState& s, uint32_t queue) {
   const SendQueue& q = s.queues[queue];
   const bool stays = q.waits_for != 0 && !has_earlier(q);
@@ -424,20 +436,15 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   schedule_requests(s, queue);
 }
 
+namespace {
+
+// start_next_segment() where the general path has to say what is next.
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
-UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
+[[gnu::noinline]] UB_FLATTEN bool start_generally(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (lane.unanswered >= ch.most_unanswered) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];
-    if (straight_channel(s, q, queue) == channel && result_fits_front(s, q)) [[likely]] {
-      const Wqe& wqe = commit_straight(s, queue, channel, message);
-      ++lane.unanswered;
-      if (q.next_slot == q.posted) return true;  // of what was posted since then its doorbell tells
-      next_goes_along(s, q, wqe, ch) ? line_up(s, ch.queues, queue, channel) : schedule_queue(s, queue);
-      return true;
-    }
     uint32_t started = q.started_tail;
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);
@@ -448,14 +455,28 @@ UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, t
     }
     const Wqe& wqe = commit(s, queue, choice, message);
     ++lane.unanswered;
-    if (next_goes_along(s, q, wqe, ch)) {
-      line_up(s, ch.queues, queue, channel);
-    } else {
-      schedule_queue(s, queue);
-    }
+    stay_or_leave(s, queue, wqe, channel);
     return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
+  tp::Channel& ch = s.channels[channel];
+  if (lane.unanswered >= ch.most_unanswered || ch.queues.empty()) return false;
+  const uint32_t queue = ch.queues.front<&SendQueue::in_line>(s.queues);
+  const SendQueue& q = s.queues[queue];
+  if (straight_channel(s, q, queue) != channel || !result_fits_front(s, q)) {
+    return start_generally(s, lane, channel, message);
+  }
+  take_first(s, ch.queues);
+  const Wqe& wqe = commit_straight(s, queue, channel, message);
+  ++lane.unanswered;
+  // Of what was posted since the last look its doorbell will tell.
+  if (q.next_slot != q.posted) stay_or_leave(s, queue, wqe, channel);
+  return true;
 }
 
 }  // namespace ub::ta

@@ -42,7 +42,7 @@ class StraightArrival {
     const std::byte* const ta = frame.data() + wire::CompactTemplate::kSize;
     const std::byte* const end = frame.data() + frame.size() - wire::kIcrcSize;
     if (wire::compact_padding_for(static_cast<size_t>(end - ta)) != 0) return false;
-    if (ch.icrc && !wire::icrc_matches_nth24(frame)) return false;
+    if (ch.icrc && !has_icrc(frame.data(), end)) return false;
     const uint64_t word = load_be64(ta);
     if ((word & ~kOfWrite) == kWrite) return take_write(channel, word, ta + wire::Btah::kSize, end - padding);
     if ((word & ~kOfTaack) == kTaack && end - padding == ta + wire::Atah::kSize) return take_answer(channel, ta);
@@ -50,10 +50,23 @@ class StraightArrival {
   }
 
  private:
+  static bool has_icrc(const std::byte* frame, const std::byte* end) {
+    wire::CompactPacket packet{};
+    packet.nth = frame + wire::kEthSize + wire::LinkHeader::kSize;
+    packet.end = end;
+    return wire::icrc_matches(packet);
+  }
+
   // What the headers say, but for the fields that differ from packet to packet.
-  static constexpr uint64_t kWrite = wire::Btah{.opcode = wire::TaOpcode::kWrite}.word();
+  template <class Header>
+  static constexpr uint64_t plain(wire::TaOpcode opcode) {
+    Header header;
+    header.opcode = opcode;
+    return header.word();
+  }
+  static constexpr uint64_t kWrite = plain<wire::Btah>(wire::TaOpcode::kWrite);
   static constexpr uint64_t kOfWrite = wire::Btah::kNumbers | wire::Btah::kToken;
-  static constexpr uint64_t kTaack = wire::Atah{.opcode = wire::TaOpcode::kTaack}.word();
+  static constexpr uint64_t kTaack = plain<wire::Atah>(wire::TaOpcode::kTaack);
   static constexpr uint64_t kOfTaack = wire::Atah::kNumbers;
 
   // Is the channel open, and is nothing under way that its next packet could meet?
@@ -65,7 +78,7 @@ class StraightArrival {
   // Requests are admitted, answered and counted as PacketReceiver::on_compact() and RequestDelivery do it.
   bool take_write(uint32_t channel, uint64_t word, const std::byte* at, const std::byte* payload_end) {
     tp::Channel& ch = s_.channels[channel];
-    if (ch.in_flight.size() >= s_.config.window_packets || !room_for_answer(s_, ch)) return false;
+    if (ch.in_flight.size() >= s_.config.window_packets) return false;
     const bool token = (word & wire::Btah::kToken) != 0;
     const std::byte* const payload = at + wire::Maetah::kSize + (token ? wire::Tvetah::kSize : 0);
     const int64_t bytes = payload_end - payload;

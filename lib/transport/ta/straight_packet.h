@@ -7,6 +7,7 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/routes.h"
+#include "lib/transport/ta/silent_requests.h"
 #include "lib/transport/wire/extension_headers.h"
 #include "lib/transport/wire/transaction_header.h"
 
@@ -27,6 +28,7 @@ struct StraightRequest {
 // What a message carries, if that is a straight request. It must be alive.
 inline StraightRequest straight_request(const CoreState& s, const tp::Channel& ch, const tp::TxMessage& m) {
   if (!s.config.straight || m.kind != tp::MessageKind::kRequest || m.retry || m.value != 0) return {};
+  if (has_silent(s, ch)) return {};
   const SendQueue& q = s.queues[m.source];
   const WrState& wr = q.work[m.work_request & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);

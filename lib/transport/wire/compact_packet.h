@@ -57,7 +57,25 @@ class CompactTemplate {
     CtpHeader{CtpOpcode::kData, padding, 0}.write(frame + kSize - CtpHeader::kSize);
   }
 
+  /// The address that a received frame of kSize bytes at least was sent to.
+  static uint32_t dcna_of(const std::byte* frame) { return load_be24(frame + kNthAt + 3); }
+  /// Does a received frame, which begins with a link header, go on as the template of the channel's other end would?
+  /// Only its padding, which is read, and its Ethernet addresses may be any.
+  bool expects(const std::byte* frame, uint8_t* padding) const {
+    constexpr uint8_t kPadding = 3 << 4;
+    const std::byte* const ours = bytes_.data();
+    const uint64_t addresses = load_be64(ours + kNthAt);  // SCNA and DCNA, 24 bits each, and CCI, which is 0
+    const uint64_t expected = addresses << 24 | (addresses >> 24 & 0xFF'FFFF'0000);
+    const uint8_t ctp = load_u8(frame + kSize - CtpHeader::kSize);
+    *padding = ctp >> 4 & 3;
+    return load_be64(frame + kNthAt) == expected && (ctp & ~kPadding) == 0 &&
+           load_be32(frame + kEthSize) == load_be32(ours + kEthSize) &&
+           load_be16(frame + kNthAt + 8) == load_be16(ours + kNthAt + 8);
+  }
+
  private:
+  static constexpr size_t kNthAt = kEthSize + LinkHeader::kSize;
+
   std::array<std::byte, kSize> bytes_{};
 };
 

@@ -61,11 +61,15 @@ struct Btah {
     h.rc_id = load_be32(p + 4) & 0xFFFFF;
     return h.version != 0 ? Drop::kBadTaVersion : Drop::kNone;
   }
-  void write(std::byte* p) const {
-    store_be64(p, uint64_t{first()} << 32 | uint64_t{no_taack} << 31 | uint64_t{odr} << 28 | uint64_t{mt_en} << 27 |
-                      uint64_t{fce} << 26 | uint64_t{retry} << 25 | uint64_t{alloc} << 24 | uint64_t{e_bit} << 22 |
-                      uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF));
+  void write(std::byte* p) const { store_be64(p, word()); }
+  /// The header as a big-endian number.
+  constexpr uint64_t word() const {
+    return uint64_t{first()} << 32 | uint64_t{no_taack} << 31 | uint64_t{odr} << 28 | uint64_t{mt_en} << 27 |
+           uint64_t{fce} << 26 | uint64_t{retry} << 25 | uint64_t{alloc} << 24 | uint64_t{e_bit} << 22 |
+           uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF);
   }
+  static constexpr uint64_t kNumbers = 0xFFFF'000F'FFFF;        ///< in word(): TASSN and INI_RC_ID
+  static constexpr uint64_t kToken = uint64_t{1} << (32 + 19);  ///< in word(): TV_EN
 
   /// The compact form has the first four bytes only; the other fields get their defaults.
   static Drop read_compact(const std::byte* p, size_t avail, Btah& h) {
@@ -84,7 +88,7 @@ struct Btah {
   static constexpr uint32_t kEeNonTee = 1;
   static constexpr uint64_t kNarrow = 0x70FF'0000'CDFF;  ///< bytes 0-5 without TASSN and reserved bits
 
-  uint32_t first() const {
+  constexpr uint32_t first() const {
     return uint32_t{static_cast<uint8_t>(opcode)} << 24 | kEeNonTee << 20 | uint32_t{tv_en} << 19 |
            uint32_t{poison} << 18 | uint32_t{ud_flag} << 16 | tassn.value();
   }
@@ -122,11 +126,14 @@ struct Atah {
     h.rc_id = load_be32(p + 4) & 0xFFFFF;
     return h.version != 0 ? Drop::kBadTaVersion : Drop::kNone;
   }
-  void write(std::byte* p) const {
-    store_be64(p, uint64_t{static_cast<uint8_t>(opcode)} << 56 | uint64_t{sv} << 51 | uint64_t{poison} << 50 |
-                      uint64_t{tassn.value()} << 32 | uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 |
-                      uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF));
+  void write(std::byte* p) const { store_be64(p, word()); }
+  /// The header as a big-endian number.
+  constexpr uint64_t word() const {
+    return uint64_t{static_cast<uint8_t>(opcode)} << 56 | uint64_t{sv} << 51 | uint64_t{poison} << 50 |
+           uint64_t{tassn.value()} << 32 | uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 |
+           uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF);
   }
+  static constexpr uint64_t kNumbers = 0xFFFF'1F0F'FFFF;  ///< in word(): TASSN, RSPINFO and INI_RC_ID
   bool operator==(const Atah&) const = default;
 
  private:

@@ -244,6 +244,49 @@ uint8_t flags_of(const SendQueue& sq, const urma_jfs_wr_flag_t& flag, const Requ
   return flags;
 }
 
+// Most requests are a WRITE or READ of RM with one local range and no flag but that for a completion. This judges and
+// writes such a one in few steps. False: it is none, or something is wrong with it, so post_one() has to say what.
+bool post_plain(SendQueue& sq, const urma_jfs_wr_t& wr) {
+  urma_jfs_wr_flag_t completes = {};
+  completes.bs.complete_enable = 1;
+  const bool write = wr.opcode == URMA_OPC_WRITE;
+  if (!write && wr.opcode != URMA_OPC_READ) return false;
+  const urma_sg_t& here = write ? wr.rw.src : wr.rw.dst;
+  const urma_sg_t& there = write ? wr.rw.dst : wr.rw.src;
+  if (here.num_sge != 1 || here.sge == nullptr || there.num_sge == 0 || there.sge == nullptr) return false;
+  if (sq.mode != Mode::kRm || (wr.flag.value & ~completes.value) != 0 || has_faults()) return false;
+  const urma_sge_t& local = *here.sge;
+  const auto* segment = live<Segment>(local.tseg);
+  const auto* target = live<Target>(wr.tjetty);
+  RemoteKey key;
+  if (local.len == 0 || local.len > sq.max_length || segment == nullptr || segment->imported) return false;
+  if (target == nullptr || target->mode != Mode::kRm || !find_key(*there.sge, *target, &key)) return false;
+  if (sq.posted - sq.retired_seen >= sq.depth) return false;
+  Wqe* wqe = reserve(sq.ring, 1);
+  if (wqe == nullptr) return false;
+  *wqe = {
+      .op = write ? WrOp::kWrite : WrOp::kRead,
+      .flags = static_cast<uint8_t>((wr.flag.value != 0 ? kWrSignaled : 0) | (key.token_required ? kWrToken : 0)),
+      .sge_count = 1,
+      .slots = 1,
+      .target = target->handle,
+      .user_ctx = wr.user_ctx,
+      .remote_address = there.sge->addr,
+      .token_id = key.token_id,
+      .token_value = key.token_value,
+      .immediate = write ? wr.rw.notify_data : 0,
+      .length = local.len,
+      .place_order = 0,
+      .hint = wr.rw.target_hint,
+      .exclusive = key.exclusive,
+      .reserved = 0,
+      .sge = {local.addr, local.len, segment->handle},
+  };
+  ++sq.ring.produced;
+  ++sq.posted;
+  return true;
+}
+
 urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   Request r;
   if (const char* why = take_apart(wr, &r)) [[unlikely]]
@@ -326,6 +369,8 @@ urma_status_t post(SendQueue& sq, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
     MaybeLocked guard(sq.lock, sq.lock_free);
     uint32_t before = sq.posted;
     for (; wr != nullptr; wr = wr->next) {
+      if (post_plain(sq, *wr)) [[likely]]
+        continue;
       status = post_one(sq, *wr);
       if (status != URMA_SUCCESS) [[unlikely]] {
         *bad_wr = wr;
