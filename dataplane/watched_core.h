@@ -43,6 +43,9 @@ class WatchedCore {
     for (CoreWatcher* w : watchers_) w->after_frame();
   }
   void on_posted(Instant now, uint32_t jetty) { core_.on_posted(now, jetty); }
+  size_t send_posted(Instant now, uint32_t jetty, size_t budget, Acks acks) {
+    return core_.send_posted(now, jetty, budget, acks);
+  }
   void on_timer(Instant now) { core_.on_timer(now); }
   size_t poll_packets(Instant now, size_t budget, Acks acks) { return core_.poll_packets(now, budget, acks); }
   size_t poll_events(std::span<Event> events) { return core_.poll_events(events); }

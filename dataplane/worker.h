@@ -88,8 +88,7 @@ class Worker {
   template <class Entry, class OnEvent>
   void send_posted(Entry& entry, uint32_t jetty, Acks acks, OnEvent&& on_event) {
     Instant now = turn();
-    entry.on_posted(now, jetty);
-    entry.poll_packets(now, kTxBudget, acks);
+    entry.send_posted(now, jetty, kTxBudget, acks);
     ports_.tx_flush(now);
     report(entry, on_event);
   }

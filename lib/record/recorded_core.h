@@ -49,6 +49,10 @@ class RecordedCore {
     recorder_.end_call();
   }
   void on_posted(Instant now, uint32_t id) { core_.on_posted(now, id); }  // which says so itself
+  size_t send_posted(Instant now, uint32_t id, size_t budget, Acks acks) {
+    on_posted(now, id);
+    return poll_packets(now, budget, acks);
+  }
   void on_timer(Instant now) {
     recorder_.begin_turn_call(Call::kOnTimer, now);
     core_.on_timer(now);

@@ -137,6 +137,8 @@ class Core {
   // nothing else. A request that has an answer gets it at once, on the same link.
   void on_lane_frame(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
   void on_posted(Instant now, uint32_t jetty);
+  // on_posted() and poll_packets() in one: what was posted leaves at once. Returns how many packets left.
+  size_t send_posted(Instant now, uint32_t jetty, size_t budget, Acks acks);
   // The application took completions out of a JFC that had been full.
   void on_completions_read(Instant now, uint32_t jfc);
   // The application armed a JFC (QueueIndices::armed): if completions wait already, an event comes at once, unless the
@@ -224,6 +226,7 @@ class Core {
   [[gnu::always_inline]] inline void take_post(uint32_t jetty);
   [[gnu::always_inline]] inline void end_copy(CopyTag tag, bool ok);
   [[gnu::noinline, gnu::cold]] void take_observed_post(uint32_t jetty);
+  bool send_straight(uint32_t jetty, size_t budget, Acks acks, size_t* sent);
   [[gnu::noinline, gnu::cold]] void end_observed_copy(CopyTag tag, bool ok);
 
   CoreState s_;

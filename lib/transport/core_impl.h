@@ -107,6 +107,30 @@ void Core<Host, Engines>::on_posted(Instant now, uint32_t jetty) {
 }
 
 template <class Host, class Engines>
+size_t Core<Host, Engines>::send_posted(Instant now, uint32_t jetty, size_t budget, Acks acks) {
+  s_.now = now;
+  size_t sent = 0;
+  if (jetty >= kIdSpace || s_.call_log != nullptr) {  // who writes calls down wants both of them
+    on_posted(now, jetty);
+  } else {
+    note_of<Host>(s_, Stage::kPosted, jetty);
+    if (send_straight(jetty, budget, acks, &sent)) return sent;
+    take_post(jetty);
+  }
+  return sent + poll_packets(now, budget - sent, acks);
+}
+
+// Nothing else is to be sent, and what was posted leaves without standing in any line (docs/straight-path-design.md).
+// True: nothing is left.
+template <class Host, class Engines>
+bool Core<Host, Engines>::send_straight(uint32_t jetty, size_t budget, Acks acks, size_t* sent) {
+  if (s_.held.has_orphans() || !s_.blocked_jfcs.empty()) return false;
+  if (engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); })) return false;
+  const IdSlot& slot = s_.ids[jetty];
+  return engines_.last().send_straight(slot.kind, slot.record, budget, sent);
+}
+
+template <class Host, class Engines>
 void Core<Host, Engines>::take_post(uint32_t jetty) {
   const IdSlot& slot = s_.ids[jetty];
   engines_.any([&](auto& engine) { return engine.on_posted(slot.kind, slot.record); });

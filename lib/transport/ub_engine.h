@@ -41,6 +41,8 @@ template <class Host>
 class PacketReceiver;
 template <class Host>
 class StraightArrival;
+template <class Host>
+class StraightSender;
 }  // namespace ta
 
 template <class Host>
@@ -58,6 +60,8 @@ class UbEngine {
   UB_FLATTEN bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
   [[gnu::noinline]] UB_FLATTEN bool take_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
   bool on_posted(ObjectKind kind, uint32_t record);
+  // Sends what was posted to the object, if it can leave at once and nothing else is to be sent. True: that was all.
+  UB_FLATTEN bool send_straight(ObjectKind kind, uint32_t record, size_t budget, size_t* sent);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);
   bool on_timer(uint32_t timer);
@@ -83,6 +87,7 @@ class UbEngine {
   tp::Transmitter<Host> transmitter() { return {s_, host_}; }
   ta::PacketSender<Host> packet_sender() { return {s_, host_}; }
   ta::PacketReceiver<Host> packet_receiver() { return {s_, host_}; }
+  ta::StraightSender<Host> straight_sender() { return {s_, host_}; }
   ta::StraightArrival<Host> straight_arrival() { return {s_, host_}; }
   ta::DatagramSender<Host> datagram_sender() { return {s_, host_}; }
   ta::DatagramReceiver<Host> datagram_receiver() { return {s_, host_}; }

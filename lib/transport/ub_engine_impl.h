@@ -14,6 +14,7 @@
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/ta/straight_arrival.h"
+#include "lib/transport/ta/straight_sender.h"
 #include "lib/transport/tp/paths.h"
 #include "lib/transport/tp/transmitter.h"
 #include "lib/transport/ub_engine.h"
@@ -200,6 +201,13 @@ bool UbEngine<Host>::on_posted(ObjectKind kind, uint32_t record) {
   if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) return false;
   ta::schedule_queue(s_, s_.jettys[record].queue);
   return true;
+}
+
+template <class Host>
+bool UbEngine<Host>::send_straight(ObjectKind kind, uint32_t record, size_t budget, size_t* sent) {
+  if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) return false;
+  if (has_packets(Acks::kNow) || s_.acks_found_no_room) return false;
+  return straight_sender().send_posted(s_.jettys[record].queue, budget, sent);
 }
 
 template <class Host>

@@ -45,6 +45,7 @@ void Node::configure() {
   config_.segment_bytes = o.segment_bytes;
   config_.compact_repeats = o.compact_repeats;
   config_.compact_answers = o.compact_answers;
+  config_.straight = o.straight == Straight::kAll || (o.straight == Straight::kSome && index_ % 2 == 0);
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
   config_.rtp_over_cna = o.cna != 0 && world_.rng.chance(o.cna);
   config_.read_jobs = o.read_jobs;

@@ -26,7 +26,11 @@ Instant Node::turn() {
 }
 
 void Node::ring(Queue* q) {
-  core_->on_posted(turn(), q->id);
+  if (config_.straight) {  // as an application's thread does that owns the Core
+    core_->send_posted(turn(), q->id, 32, Acks::kMayWait);
+  } else {
+    core_->on_posted(turn(), q->id);
+  }
   drive();
 }
 

@@ -332,6 +332,12 @@ double draw_priorities(uint64_t seed) {
   return maybe<double>(rng, 0.3, {0.3, 0.7, 1});
 }
 
+// The same, of the straight path.
+Straight draw_straight(uint64_t seed) {
+  Prng rng(seed ^ 0x57a1);
+  return pick<Straight>(rng, {Straight::kAll, Straight::kAll, Straight::kSome, Straight::kNone});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -409,6 +415,7 @@ Options Options::draw_for_programs(uint64_t seed) {
   if (o.core.go_back_n != 0) o.core.fast_retransmit = true;  // see mild()
   if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   if (o.compact && o.lossless) o.core.compact_answers = rng.chance(0.5);
+  o.core.straight = draw_straight(seed);
   draw_paths(o);
   if (o.net.paths > 1) draw_congestion(o);  // seeds with one path stay what they were before there were several
   return o;
@@ -455,6 +462,7 @@ Options Options::draw(uint64_t seed) {
   draw_paths(o);
   draw_cna(o);
   o.work.priorities = draw_priorities(o.seed);
+  o.core.straight = draw_straight(o.seed);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -509,7 +517,7 @@ Options Options::draw_repeated(uint64_t seed) {
   n.lifetime = pick<double>(rng, {0.0005, 0.005});
   o.lossless = false;
   o.aperture.frames = 0;  // they need a wire that doubles nothing
-  if (o.busy) return o;  // which requests keep a channel busy is drawn with it
+  if (o.busy) return o;   // which requests keep a channel busy is drawn with it
   o.work.weight_send = std::max(o.work.weight_send, 5u);
   o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
   return o;
@@ -522,8 +530,11 @@ Options Options::draw_rol_by_ctp(uint64_t seed) {
   const NetworkOptions n = o.net;
   o.seed = seed;
   o.lossless = o.compact = true;
-  o.net = NetworkOptions{.delay_ns = n.delay_ns, .jitter_ns = n.jitter_ns, .ns_per_byte = n.ns_per_byte,
-                         .queue_frames = n.queue_frames, .mark = n.mark};
+  o.net = NetworkOptions{.delay_ns = n.delay_ns,
+                         .jitter_ns = n.jitter_ns,
+                         .ns_per_byte = n.ns_per_byte,
+                         .queue_frames = n.queue_frames,
+                         .mark = n.mark};
   o.host.pending = 0;
   o.fault.partitions = o.fault.path_faults = 0;
   o.work.queues_per_app = std::max(o.work.queues_per_app, 1u);
@@ -550,7 +561,7 @@ std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
-  LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers);
+  LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers), LINE(core.straight);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);

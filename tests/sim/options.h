@@ -44,6 +44,9 @@ struct HostOptions {
   uint64_t burst_ns = 0;  // what comes within so long may come in one burst: nothing is sent meanwhile
 };
 
+// Which nodes have the straight path for requests of the usual kind (docs/straight-path-design.md).
+enum class Straight : uint8_t { kNone, kSome, kAll };
+
 struct CoreOptions {
   uint32_t window_packets = 512;
   uint32_t lanes = 2;
@@ -63,6 +66,7 @@ struct CoreOptions {
   uint32_t segment_bytes = 64 * 1024;
   uint32_t compact_repeats = 64;
   bool compact_answers = true;  // to requests of ROL by CTP
+  Straight straight = Straight::kAll;
   double cna = 0;  // share of the instances that want RTP over UB's own network header
   double rol = 0;  // share of the instances that make channels of ROL
 };

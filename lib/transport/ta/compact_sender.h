@@ -11,6 +11,7 @@
 #include "lib/transport/host.h"
 #include "lib/transport/seal_and_commit.h"
 #include "lib/transport/setup/compact_life.h"
+#include "lib/transport/ta/compact_frame.h"
 #include "lib/transport/ta/packet_content.h"
 #include "lib/transport/ta/packet_source.h"
 #include "lib/transport/ta/payload.h"
@@ -18,7 +19,6 @@
 #include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/silent_requests.h"
-#include "lib/transport/ta/straight_packet.h"
 #include "lib/transport/wire/compact_packet.h"
 
 namespace ub::ta {
@@ -39,7 +39,7 @@ class CompactSender {
       tp::TxMessage next{};
       if (!begin_request(channel, &next)) return Sent::kNothing;
       sent = send_first(channel, next);
-      if (sent == Sent::kNoRoom) let_wait(ch, next);
+      if (sent == Sent::kNoRoom) let_wait(s_, ch, next);
     }
     return sent;
   }
@@ -59,8 +59,7 @@ class CompactSender {
 
   // A segment that has left may have to leave again.
   Sent send_first(uint32_t channel, tp::TxMessage& m) {
-    const StraightRequest straight = straight_request(s_, s_.channels[channel], m);
-    const Sent sent = straight ? send_straight(channel, m, straight) : send(channel, m);
+    const Sent sent = send(channel, m);
     const bool repeats = s_.channels[channel].repeats != 0;
     if (repeats && sent == Sent::kYes && m.kind == tp::MessageKind::kRequest) note_sent(s_, channel, m);
     return sent;
@@ -93,12 +92,6 @@ class CompactSender {
     return sent;
   }
 
-  void let_wait(tp::Channel& ch, const tp::TxMessage& message) {
-    tp::TxMessage* m = ch.in_flight.push(s_.messages);
-    UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
-    *m = message;
-  }
-
   // The next segment of the queues that wait for the channel becomes a message.
   bool begin_request(uint32_t channel, tp::TxMessage* m) {
     tp::Channel& ch = s_.channels[channel];
@@ -120,45 +113,14 @@ class CompactSender {
     return true;
   }
 
-  // send() for a straight request.
-  Sent send_straight(uint32_t channel, tp::TxMessage& m, const StraightRequest& request) {
-    tp::Channel& ch = s_.channels[channel];
-    const uint32_t payload = request.payload_bytes();
-    const size_t size = request.header_bytes() + payload;
-    const uint8_t padding = wire::compact_padding_for(size);
-    const size_t bytes = wire::CompactTemplate::kSize + size + padding + wire::kIcrcSize;
-    std::byte* const frame = host_.tx_begin(ch.link, bytes);
-    if (frame == nullptr) return Sent::kNoRoom;
-    ch.compact_headers.write(frame, padding);
-    std::byte* const at = write_headers(request, m.tassn, frame + wire::CompactTemplate::kSize);
-    if (payload != 0 && !gather_range(request, at)) {
-      host_.tx_abort(ch.link, frame);
-      source().vanished(m);
-      return Sent::kNothing;
-    }
-    std::memset(at + payload, 0, padding);
-    seal_and_commit(s_, host_, ch.link, frame, bytes, Icrc{ch.icrc});
-    count_sent(ch);
-    note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
-    return Sent::kYes;
-  }
-
-  // False: the memory is not there.
-  bool gather_range(const StraightRequest& request, std::byte* dst) {
-    const Sge& sge = request.wqe->sge;
-    const uint32_t bytes = request.payload_bytes();
-    const std::byte* const src = local_memory(s_, request.queue->owner, sge.segment, sge.address, bytes);
-    return src != nullptr && host_.gather(dst, src, bytes, 0) != CopyResult::kFailed;
-  }
-
   // Builds and sends the packet. kNothing: its memory is gone.
   Sent send(uint32_t channel, tp::TxMessage& m) {
     tp::Channel& ch = s_.channels[channel];
     wire::TaPacket ta;
     Payload payload;
     const bool silent = describe_packet(ch, m, &ta, &payload);
-    const size_t most = wire::CompactTemplate::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + 3 +
-                        wire::kIcrcSize;
+    const size_t most =
+        wire::CompactTemplate::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + 3 + wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, most);
     if (frame == nullptr) return Sent::kNoRoom;
     const size_t headers = wire::write_transaction_headers(ta, frame + wire::CompactTemplate::kSize);
@@ -174,8 +136,8 @@ class CompactSender {
     std::memset(at, 0, padding);
     at += padding;
     ch.compact_headers.write(frame, padding);
-    seal_and_commit(s_, host_, ch.link, frame, static_cast<size_t>(at - frame) + wire::kIcrcSize, Icrc{ch.icrc});
-    count_sent(ch);
+    seal_and_commit(s_, host_, ch.link, frame, static_cast<size_t>(at - frame) + wire::kIcrcSize, CompactIcrc{ch.icrc});
+    count_compact(s_, ch);
     if (has_silent(s_, ch)) note_left(s_, m, silent);
     note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
     if (m.kind == tp::MessageKind::kAnswer && payload.bytes == 0) host_.tx_may_wait(ch.link);
@@ -195,23 +157,6 @@ class CompactSender {
     ta->req.no_taack = is_silent(s_, ch, m);
     return ta->req.no_taack;
   }
-
-  // Packets are counted like those of RTP, so that both ends can be compared when all is quiet.
-  void count_sent(tp::Channel& ch) {
-    ch.oldest_unacked = ++ch.next_psn;
-    ++ch.next_tpmsn;
-    ++ch.tx_packets;
-    s_.count(Counter::kCtpTx);
-  }
-
-  // The sum over everything behind LPH; if both ends agreed to leave it out, a zero takes its place.
-  struct Icrc {
-    bool wanted;
-    uint32_t operator()(const std::byte* lph, size_t bytes) const {
-      if (!wanted) return 0;
-      return wire::icrc_compute_nth24(lph + wire::LinkHeader::kSize, bytes - wire::LinkHeader::kSize);
-    }
-  };
 
   PacketSource<Host> source() { return {s_, host_}; }
 

@@ -12,9 +12,8 @@ namespace ub::ta {
 namespace {
 
 // Is a request of the queue over when its answer has come, with nothing else to do for it or for others?
-bool ends_simply(const CoreState& s, const SendQueue& q) {
-  return !s.looker.looks() && q.state == QueueState::kReady && !q.completes_early && !q.marker_pending &&
-         !has_earlier(q) && !q.waiter;
+bool ends_simply(const SendQueue& q) {
+  return q.state == QueueState::kReady && !q.completes_early && !q.marker_pending && !has_earlier(q) && !q.waiter;
 }
 
 // It has one segment, which was sent by this channel, and nobody has said anything about it.
@@ -33,7 +32,7 @@ bool is_idle(const tp::Channel& ch) {
 
 UB_FLATTEN uint32_t complete_oldest(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, uint32_t answers) {
   SendQueue& q = s.queues[queue];
-  if (!s.config.straight || !ends_simply(s, q)) return 0;
+  if (!s.config.straight || !ends_simply(q)) return 0;
   tp::Channel& ch = s.channels[channel];
   uint32_t ended = 0;
   while (ended != answers && q.started_head != q.started_tail) {
@@ -47,6 +46,7 @@ UB_FLATTEN uint32_t complete_oldest(CoreState& s, uint32_t channel, uint32_t que
     wr.done = true;
     ++tassn;
     ++ended;
+    s.note(Stage::kRequestEnded, queue, q.started_head, static_cast<uint32_t>(wr.status));
     const auto describe = [&] { return send_completion(s, q, wr); };
     if (!complete_send(s, q, q.jfc, s.queue_waiters, queue, wqe, wr.slot + wqe.slots, wr.status, describe)) break;
     ++q.started_head;

@@ -21,6 +21,7 @@
 #include "lib/transport/ta/packet_source.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/straight_sender.h"
 #include "lib/transport/tp/transmitter.h"
 
 namespace ub::ta {
@@ -90,6 +91,14 @@ class PacketSender {
 
   // A function of its own, so that it takes no registers of the one for RTP.
   [[gnu::noinline]] UB_FLATTEN Sent send_all_compact(uint32_t channel, size_t budget, size_t* sent) {
+    const tp::Channel& ch = s_.channels[channel];
+    if (straight().may_send(ch)) {
+      const Sent last = straight().send_line(channel, budget, sent);
+      if (last == Sent::kNoRoom || ch.queues.empty() || *sent == budget) return last;
+    }
+    return send_rest_compact(channel, budget, sent);
+  }
+  [[gnu::noinline]] UB_FLATTEN Sent send_rest_compact(uint32_t channel, size_t budget, size_t* sent) {
     return send_all([&] { return compact().send_next(channel); }, budget, sent);
   }
 
@@ -309,6 +318,7 @@ class PacketSender {
 
   tp::Transmitter<Host> transmitter() { return {s_, host_}; }
   PacketSource<Host> source() { return {s_, host_}; }
+  StraightSender<Host> straight() { return {s_, host_}; }
   CompactSender<Host> compact() { return {s_, host_}; }
 
   CoreState& s_;

@@ -26,9 +26,7 @@ inline bool is_straight(const Wqe& wqe) {
   return (form == kWrite || form == kRead) && (wqe.place_order | wqe.exclusive) == 0;
 }
 
-inline Route& route_of(CoreState& s, uint32_t queue, uint32_t target) {
-  return s.routes[(queue + target) % kRoutes];
-}
+inline Route& route_of(CoreState& s, uint32_t queue, uint32_t target) { return s.routes[(queue + target) % kRoutes]; }
 
 // The channel of the next posted request of the queue, if that is a straight one which may start now; 0: the general
 // path has to say. What was posted must have been fetched.

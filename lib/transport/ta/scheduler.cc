@@ -5,6 +5,7 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
+#include "lib/transport/ta/begin_segment.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/gates.h"
@@ -133,21 +134,6 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// Is all memory that the result of a READ or atomic is written to registered?
-bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
-  for (uint32_t i = 0; i < wqe.sge_count; ++i) {
-    const Sge& sge = sge_of(wqe, i);
-    if (sge.length != 0 && local_memory(s, owner, sge.segment, sge.address, sge.length) == nullptr) return false;
-  }
-  return true;
-}
-
-// The same for the request at the front of the ring.
-bool result_fits_front(CoreState& s, const SendQueue& q) {
-  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  return !is_fenced(wqe.op) || result_fits(s, q.owner, wqe);
-}
-
 // The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
 bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   if (has_earlier(q) || q.retry_next || (wqe.flags & kWrCompOrder) != 0) return false;
@@ -194,7 +180,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       return {};
     }
     if (!pacer_allows(s, q)) return {};
-    if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
+    if (!result_fits(s, q)) {
       if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // now: an atomic must not run without a result
       continue;
     }
@@ -260,27 +246,6 @@ Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
 void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
   join_list(s, queue, channel);
   if (s.channels[channel].is_up()) activate(s, channel);
-}
-
-// An answer to the request is awaited from now on.
-void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
-  wr.deadline = s.now + q.request_timeout;
-  if (wr.deadline >= q.deadline) return;
-  q.deadline = wr.deadline;
-  s.timers.arm(timer_of(s, q), q.deadline);
-}
-
-// Fills in the message that carries this segment of a request, by a channel that then waits for its answer.
-void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
-                      tp::TxMessage* m) {
-  m->kind = tp::MessageKind::kRequest;
-  m->source = queue;
-  m->generation = q.generation;
-  m->work_request = number;
-  m->segment = static_cast<uint16_t>(segment);
-  m->tassn = wr.first_tassn + segment;
-  if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
-  wr.places |= ch.place_bit;
 }
 
 // A segment was sent for the first time.
@@ -384,22 +349,6 @@ bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, con
   return !ch.mixed_line || stays_in_line(s, q, next, ch);
 }
 
-// A straight request, which is at the front of the ring, becomes a message of the channel.
-[[gnu::always_inline]] inline const Wqe& commit_straight(CoreState& s, uint32_t queue, uint32_t channel,
-                                                         tp::TxMessage* m) {
-  SendQueue& q = s.queues[queue];
-  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  const uint32_t number = q.started_tail;
-  WrState& wr = start_request(q, wqe, channel, 1);
-  if (q.next_tassn.value() == 0) [[unlikely]]
-    note_wrap(s, q.rcid);
-  describe_message(q, queue, number, 0, wr, s.channels[channel], m);
-  wr.cut = 1;
-  count_segment(q, wqe.op, 1);
-  begin_deadline(s, q, wr);
-  return wqe;
-}
-
 // schedule_queue() for a queue of RM or RC; it goes to the end of the line.
 [[gnu::always_inline]] inline void schedule_requests(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
@@ -466,14 +415,16 @@ namespace {
 bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (lane.unanswered >= ch.most_unanswered || ch.queues.empty()) return false;
+  return start_straight(s, lane, channel, message) || start_generally(s, lane, channel, message);
+}
+
+bool start_straight(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
+  tp::Channel& ch = s.channels[channel];
   const uint32_t queue = ch.queues.front<&SendQueue::in_line>(s.queues);
-  const SendQueue& q = s.queues[queue];
-  if (straight_channel(s, q, queue) != channel || !result_fits_front(s, q)) {
-    return start_generally(s, lane, channel, message);
-  }
+  SendQueue& q = s.queues[queue];
+  if (straight_channel(s, q, queue) != channel || !result_fits(s, q)) return false;
   take_first(s, ch.queues);
-  const Wqe& wqe = commit_straight(s, queue, channel, message);
-  ++lane.unanswered;
+  const Wqe& wqe = begin_straight(s, lane, queue, channel, message);
   // Of what was posted since the last look its doorbell will tell.
   if (q.next_slot != q.posted) stay_or_leave(s, queue, wqe, channel);
   return true;

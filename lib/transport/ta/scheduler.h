@@ -21,4 +21,8 @@ void schedule_queue(CoreState& s, uint32_t queue);
 // False: none of them has a segment that may be sent.
 bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message);
 
+// The same if that is a straight request (routes.h) of the first queue in line. There must be one, and the lane must
+// have room for another segment. False: it is none, and nothing has changed.
+bool start_straight(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message);
+
 }  // namespace ub::ta

@@ -32,7 +32,7 @@ class StraightArrival {
   // A frame that begins with a link header. False: nothing has changed, and the general path has to take it.
   bool take(uint32_t link, std::span<const std::byte> frame) {
     constexpr size_t kLeast = wire::CompactTemplate::kSize + wire::Btah::kSize + wire::kIcrcSize;
-    if (frame.size() < kLeast || !s_.config.straight || s_.is_observed()) return false;
+    if (frame.size() < kLeast || !s_.config.straight) return false;
     const uint32_t channel = setup::channel_of_tpn(s_, wire::CompactTemplate::dcna_of(frame.data()));
     if (channel == 0) return false;
     tp::Channel& ch = s_.channels[channel];
@@ -95,7 +95,7 @@ class StraightArrival {
     request.opcode = wire::TaOpcode::kWrite;
     request.tassn = Tassn(static_cast<uint16_t>(word >> 32));
     request.rc_id = static_cast<uint32_t>(word) & 0xFFFFF;
-    note_taken(ch);
+    note_taken(channel);
     answer(s_, channel, request, wire::TaOpcode::kTaack, wire::kRspOk, 0);
     return true;
   }
@@ -103,13 +103,16 @@ class StraightArrival {
   bool take_answer(uint32_t channel, const std::byte* ta) {
     wire::Atah answer;
     if (wire::Atah::read(ta, wire::Atah::kSize, answer) != wire::Drop::kNone) return false;
-    note_taken(s_.channels[channel]);
+    note_taken(channel);
     on_answer(s_, channel, answer);
     return true;
   }
 
   // The packet is the next message of the channel, and has been delivered.
-  void note_taken(tp::Channel& ch) {
+  void note_taken(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    note_step<Host>(s_, Stage::kCompactArrived, channel);
+    note_step<Host>(s_, Stage::kMessageEnded, channel, ch.message.value());
     ch.heard_at = s_.now;
     ++ch.rx_packets;
     ch.message_start = ch.expected;

@@ -130,8 +130,8 @@ struct Atah {
   /// The header as a big-endian number.
   constexpr uint64_t word() const {
     return uint64_t{static_cast<uint8_t>(opcode)} << 56 | uint64_t{sv} << 51 | uint64_t{poison} << 50 |
-           uint64_t{tassn.value()} << 32 | uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 |
-           uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF);
+           uint64_t{tassn.value()} << 32 | uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 | uint64_t{rc_type} << 20 |
+           (rc_id & 0xFFFFF);
   }
   static constexpr uint64_t kNumbers = 0xFFFF'1F0F'FFFF;  ///< in word(): TASSN, RSPINFO and INI_RC_ID
   bool operator==(const Atah&) const = default;
