@@ -114,7 +114,8 @@ size_t Core<Host, Engines>::send_posted(Instant now, uint32_t jetty, size_t budg
     on_posted(now, jetty);
   } else {
     note_of<Host>(s_, Stage::kPosted, jetty);
-    if (send_straight(jetty, budget, acks, &sent)) return sent;
+    if (send_straight(jetty, budget, acks, &sent)) [[likely]]
+      return sent;
     take_post(jetty);
   }
   return sent + poll_packets(now, budget - sent, acks);
@@ -124,8 +125,10 @@ size_t Core<Host, Engines>::send_posted(Instant now, uint32_t jetty, size_t budg
 // True: nothing is left.
 template <class Host, class Engines>
 bool Core<Host, Engines>::send_straight(uint32_t jetty, size_t budget, Acks acks, size_t* sent) {
-  if (s_.held.has_orphans() || !s_.blocked_jfcs.empty()) return false;
-  if (engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); })) return false;
+  if (s_.held.has_orphans() || !s_.blocked_jfcs.empty()) [[unlikely]]
+    return false;
+  if (engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); })) [[unlikely]]
+    return false;
   const IdSlot& slot = s_.ids[jetty];
   return engines_.last().send_straight(slot.kind, slot.record, budget, sent);
 }

@@ -116,7 +116,8 @@ bool UbEngine<Host>::comes_by_path(uint32_t channel, uint32_t link, const wire::
 
 template <class Host>
 bool UbEngine<Host>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
-  if (straight_arrival().take(link, eth_frame)) return true;
+  if (straight_arrival().take(link, eth_frame)) [[likely]]
+    return true;
   return take_link_frame(link, eth_frame);
 }
 
@@ -205,8 +206,10 @@ bool UbEngine<Host>::on_posted(ObjectKind kind, uint32_t record) {
 
 template <class Host>
 bool UbEngine<Host>::send_straight(ObjectKind kind, uint32_t record, size_t budget, size_t* sent) {
-  if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) return false;
-  if (has_packets(Acks::kNow) || s_.acks_found_no_room) return false;
+  if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) [[unlikely]]
+    return false;
+  if (has_packets(Acks::kNow) || s_.acks_found_no_room) [[unlikely]]
+    return false;
   return straight_sender().send_posted(s_.jettys[record].queue, budget, sent);
 }
 

@@ -32,12 +32,14 @@ bool is_idle(const tp::Channel& ch) {
 
 UB_FLATTEN uint32_t complete_oldest(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, uint32_t answers) {
   SendQueue& q = s.queues[queue];
-  if (!s.config.straight || !ends_simply(q)) return 0;
+  if (!s.config.straight || !ends_simply(q)) [[unlikely]]
+    return 0;
   tp::Channel& ch = s.channels[channel];
   uint32_t ended = 0;
   while (ended != answers && q.started_head != q.started_tail) {
     WrState& wr = q.work[q.started_head & q.work_mask];
-    if (wr.first_tassn != tassn || !awaits_success(wr, channel)) break;
+    if (wr.first_tassn != tassn || !awaits_success(wr, channel)) [[unlikely]]
+      break;
     const Wqe& wqe = wqe_of(q, wr);
     count_segment(q, wqe.op, -1);
     count_answer(s, ch);

@@ -92,9 +92,9 @@ class PacketSender {
   // A function of its own, so that it takes no registers of the one for RTP.
   [[gnu::noinline]] UB_FLATTEN Sent send_all_compact(uint32_t channel, size_t budget, size_t* sent) {
     const tp::Channel& ch = s_.channels[channel];
-    if (straight().may_send(ch)) {
+    if (straight().is_usual(ch)) {
       const Sent last = straight().send_line(channel, budget, sent);
-      if (last == Sent::kNoRoom || ch.queues.empty() || *sent == budget) return last;
+      if (last == Sent::kNoRoom || *sent == budget || (ch.queues.empty() && ch.in_flight.empty())) return last;
     }
     return send_rest_compact(channel, budget, sent);
   }

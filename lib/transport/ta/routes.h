@@ -31,12 +31,17 @@ inline Route& route_of(CoreState& s, uint32_t queue, uint32_t target) { return s
 // The channel of the next posted request of the queue, if that is a straight one which may start now; 0: the general
 // path has to say. What was posted must have been fetched.
 inline uint32_t straight_channel(CoreState& s, const SendQueue& q, uint32_t queue) {
-  if (q.next_slot == q.produced || q.state != QueueState::kReady || has_admitted(q)) return 0;
+  if (q.next_slot == q.produced || q.state != QueueState::kReady || has_admitted(q)) [[unlikely]]
+    return 0;
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
   const Route& route = route_of(s, queue, wqe.target);
-  if (route.epoch != s.route_epoch || route.queue != queue || route.target != wqe.target) return 0;
-  if (!is_straight(wqe) || wqe.length - 1 >= route.most_bytes) return 0;  // one without payload is not straight
-  if (q.started_tail - q.started_head > q.work_mask || !room_for_segment(q) || !room_for_tassns(q, 1)) return 0;
+  if (route.epoch != s.route_epoch || route.queue != queue || route.target != wqe.target) [[unlikely]]
+    return 0;
+  // A request without payload is not straight.
+  if (!is_straight(wqe) || wqe.length - 1 >= route.most_bytes) [[unlikely]]
+    return 0;
+  if (q.started_tail - q.started_head > q.work_mask || !room_for_segment(q) || !room_for_tassns(q, 1)) [[unlikely]]
+    return 0;
   return route.channel;
 }
 

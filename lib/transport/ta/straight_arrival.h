@@ -32,17 +32,23 @@ class StraightArrival {
   // A frame that begins with a link header. False: nothing has changed, and the general path has to take it.
   bool take(uint32_t link, std::span<const std::byte> frame) {
     constexpr size_t kLeast = wire::CompactTemplate::kSize + wire::Btah::kSize + wire::kIcrcSize;
-    if (frame.size() < kLeast || !s_.config.straight) return false;
+    if (frame.size() < kLeast || !s_.config.straight) [[unlikely]]
+      return false;
     const uint32_t channel = setup::channel_of_tpn(s_, wire::CompactTemplate::dcna_of(frame.data()));
-    if (channel == 0) return false;
+    if (channel == 0) [[unlikely]]
+      return false;
     tp::Channel& ch = s_.channels[channel];
-    if (ch.link != link || !is_quiet(ch)) return false;
+    if (ch.link != link || !is_quiet(ch)) [[unlikely]]
+      return false;
     uint8_t padding;
-    if (!ch.compact_headers.expects(frame.data(), &padding)) return false;
+    if (!ch.compact_headers.expects(frame.data(), &padding)) [[unlikely]]
+      return false;
     const std::byte* const ta = frame.data() + wire::CompactTemplate::kSize;
     const std::byte* const end = frame.data() + frame.size() - wire::kIcrcSize;
-    if (wire::compact_padding_for(static_cast<size_t>(end - ta)) != 0) return false;
-    if (ch.icrc && !has_icrc(frame.data(), end)) return false;
+    if (wire::compact_padding_for(static_cast<size_t>(end - ta)) != 0) [[unlikely]]
+      return false;
+    if (ch.icrc && !has_icrc(frame.data(), end)) [[unlikely]]
+      return false;
     const uint64_t word = load_be64(ta);
     if ((word & ~kOfWrite) == kWrite) return take_write(channel, word, ta + wire::Btah::kSize, end - padding);
     if ((word & ~kOfTaack) == kTaack && end - padding == ta + wire::Atah::kSize) return take_answer(channel, ta);
@@ -78,19 +84,24 @@ class StraightArrival {
   // Requests are admitted, answered and counted as PacketReceiver::on_compact() and RequestDelivery do it.
   bool take_write(uint32_t channel, uint64_t word, const std::byte* at, const std::byte* payload_end) {
     tp::Channel& ch = s_.channels[channel];
-    if (ch.in_flight.size() >= s_.config.window_packets) return false;
+    if (ch.in_flight.size() >= s_.config.window_packets) [[unlikely]]
+      return false;
     const bool token = (word & wire::Btah::kToken) != 0;
     const std::byte* const payload = at + wire::Maetah::kSize + (token ? wire::Tvetah::kSize : 0);
     const int64_t bytes = payload_end - payload;
-    if (bytes <= 0 || bytes > ch.mtu) return false;
+    if (bytes <= 0 || bytes > ch.mtu) [[unlikely]]
+      return false;
     const wire::Maetah ma = wire::Maetah::read(at);
-    if (ma.length != static_cast<uint64_t>(bytes)) return false;
+    if (ma.length != static_cast<uint64_t>(bytes)) [[unlikely]]
+      return false;
     const uint32_t value = token ? wire::Tvetah::read(at + wire::Maetah::kSize).token_value : 0;
     std::byte* const memory =
         remote_memory(s_, {ma.token_id, token, value, ma.address, ma.length, kAccessWrite}, nullptr);
-    if (memory == nullptr) return false;
+    if (memory == nullptr) [[unlikely]]
+      return false;
     const CopyTag tag = place_tag(ch.tpn, ch.message);
-    if (place_piece(host_, {tag, ch.open.copies}, memory, payload, ma.length, true) != CopyResult::kDone) return false;
+    if (place_piece(host_, {tag, ch.open.copies}, memory, payload, ma.length, true) != CopyResult::kDone) [[unlikely]]
+      return false;
     wire::Btah request;
     request.opcode = wire::TaOpcode::kWrite;
     request.tassn = Tassn(static_cast<uint16_t>(word >> 32));
@@ -102,7 +113,8 @@ class StraightArrival {
 
   bool take_answer(uint32_t channel, const std::byte* ta) {
     wire::Atah answer;
-    if (wire::Atah::read(ta, wire::Atah::kSize, answer) != wire::Drop::kNone) return false;
+    if (wire::Atah::read(ta, wire::Atah::kSize, answer) != wire::Drop::kNone) [[unlikely]]
+      return false;
     note_taken(channel);
     on_answer(s_, channel, answer);
     return true;

@@ -14,11 +14,13 @@
 #include "lib/transport/ta/begin_segment.h"
 #include "lib/transport/ta/compact_frame.h"
 #include "lib/transport/ta/packet_source.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/routes.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/send_ring.h"
 #include "lib/transport/ta/silent_requests.h"
 #include "lib/transport/wire/extension_headers.h"
+#include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_header.h"
 
 namespace ub::ta {
@@ -28,16 +30,25 @@ class StraightSender {
  public:
   StraightSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // May the next packet of the channel be a straight request?
-  bool may_send(const tp::Channel& ch) const {
-    return s_.config.straight && ch.in_flight.empty() && ch.answers.empty() && ch.repeats == 0 && !has_silent(s_, ch);
+  // Has the channel nothing about it that this sender does not know?
+  bool is_usual(const tp::Channel& ch) const {
+    return s_.config.straight && ch.answers.empty() && ch.repeats == 0 && !has_silent(s_, ch);
   }
 
-  // Sends straight requests of the queues in line, as long as the first one has such a request and the budget lasts.
+  // Sends answers of success without data that wait in the channel, and then straight requests of the queues in line,
+  // as long as the next packet is one of these and the budget lasts. The channel must be a usual one.
   Sent send_line(uint32_t channel, size_t budget, size_t* sent) {
     tp::Channel& ch = s_.channels[channel];
-    Lane& lane = lane_of(s_, ch);
     Sent last = Sent::kYes;
+    while (!ch.in_flight.empty()) {
+      const tp::TxMessage& m = ch.in_flight.front(s_.messages);
+      if (*sent == budget) return Sent::kYes;
+      if (!is_taack(m)) return Sent::kNothing;
+      if (!write_taack(channel, m)) return Sent::kNoRoom;
+      ch.in_flight.pop(s_.messages);
+      ++*sent;
+    }
+    Lane& lane = lane_of(s_, ch);
     while (*sent < budget && last == Sent::kYes) {
       if (ch.queues.empty() || lane.unanswered >= ch.most_unanswered) return Sent::kNothing;
       const bool idle = begin(lane, ch);
@@ -53,15 +64,18 @@ class StraightSender {
   // if it is straight. True: nothing is left. False: the general path goes on from here.
   bool send_posted(uint32_t queue, size_t budget, size_t* sent) {
     SendQueue& q = s_.queues[queue];
-    if (q.waits_for != 0) return false;
+    if (q.waits_for != 0) [[unlikely]]
+      return false;
     if (q.next_slot == q.posted && see_posted(q)) fetch(q);
     const uint32_t channel = straight_channel(s_, q, queue);
-    if (channel == 0 || !is_idle(s_.channels[channel])) return false;
+    if (channel == 0 || !is_idle(s_.channels[channel])) [[unlikely]]
+      return false;
     tp::Channel& ch = s_.channels[channel];
     Lane& lane = lane_of(s_, ch);
     set_held_back(s_, &q.held_back, false);
     do {
-      if (*sent == budget || lane.unanswered >= ch.most_unanswered || !result_fits(s_, q)) return false;
+      if (*sent == budget || lane.unanswered >= ch.most_unanswered || !result_fits(s_, q)) [[unlikely]]
+        return false;
       const bool idle = begin(lane, ch);
       tp::TxMessage m{};
       begin_straight(s_, lane, queue, channel, &m);
@@ -71,14 +85,17 @@ class StraightSender {
         return false;
       }
       ++*sent;
+      if (q.next_slot == q.posted) [[likely]]
+        return true;
     } while (straight_channel(s_, q, queue) == channel);
-    return q.next_slot == q.posted;
+    return false;
   }
 
  private:
   // Has the channel nothing to do, and does it wait for nothing?
   bool is_idle(const tp::Channel& ch) const {
-    return ch.compact && may_send(ch) && ch.queues.empty() && !ch.on_active_list && !ch.held_back;
+    return ch.compact && is_usual(ch) && ch.in_flight.empty() && ch.queues.empty() && !ch.on_active_list &&
+           !ch.held_back;
   }
 
   // A request is about to begin. Was no answer awaited?
@@ -95,6 +112,36 @@ class StraightSender {
     if (sent == Sent::kNoRoom) [[unlikely]]
       let_wait(s_, s_.channels[channel], m);
     return sent;
+  }
+
+  // Does the message say that WRITEs or SENDs of a queue were executed, and nothing else?
+  static bool is_taack(const tp::TxMessage& m) {
+    return m.kind == tp::MessageKind::kAnswer && m.opcode == wire::TaOpcode::kTaack && m.rspst == wire::kRspOk &&
+           m.source <= kAnswerRcid;
+  }
+
+  // Writes and sends it. False: there is no room in the port.
+  bool write_taack(uint32_t channel, const tp::TxMessage& m) {
+    constexpr uint8_t kPadding = wire::compact_padding_for(wire::Atah::kSize);
+    constexpr size_t kBytes = wire::CompactTemplate::kSize + wire::Atah::kSize + kPadding + wire::kIcrcSize;
+    tp::Channel& ch = s_.channels[channel];
+    std::byte* const frame = host_.tx_begin(ch.link, kBytes);
+    if (frame == nullptr) [[unlikely]]
+      return false;
+    ch.compact_headers.write(frame, kPadding);
+    wire::Atah answer;
+    answer.opcode = wire::TaOpcode::kTaack;
+    answer.tassn = m.tassn;
+    answer.rspinfo = m.rspinfo;
+    answer.rc_id = m.source;
+    std::byte* const at = frame + wire::CompactTemplate::kSize;
+    answer.write(at);
+    std::memset(at + wire::Atah::kSize, 0, kPadding);
+    seal_and_commit(s_, host_, ch.link, frame, kBytes, CompactIcrc{ch.icrc});
+    count_compact(s_, ch);
+    note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
+    host_.tx_may_wait(ch.link);
+    return true;
   }
 
   // Writes and sends the packet. kNothing: its memory is gone.

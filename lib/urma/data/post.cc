@@ -250,20 +250,27 @@ bool post_plain(SendQueue& sq, const urma_jfs_wr_t& wr) {
   urma_jfs_wr_flag_t completes = {};
   completes.bs.complete_enable = 1;
   const bool write = wr.opcode == URMA_OPC_WRITE;
-  if (!write && wr.opcode != URMA_OPC_READ) return false;
+  if (!write && wr.opcode != URMA_OPC_READ) [[unlikely]]
+    return false;
   const urma_sg_t& here = write ? wr.rw.src : wr.rw.dst;
   const urma_sg_t& there = write ? wr.rw.dst : wr.rw.src;
-  if (here.num_sge != 1 || here.sge == nullptr || there.num_sge == 0 || there.sge == nullptr) return false;
-  if (sq.mode != Mode::kRm || (wr.flag.value & ~completes.value) != 0 || has_faults()) return false;
+  if (here.num_sge != 1 || here.sge == nullptr || there.num_sge == 0 || there.sge == nullptr) [[unlikely]]
+    return false;
+  if (sq.mode != Mode::kRm || (wr.flag.value & ~completes.value) != 0 || has_faults()) [[unlikely]]
+    return false;
   const urma_sge_t& local = *here.sge;
   const auto* segment = live<Segment>(local.tseg);
   const auto* target = live<Target>(wr.tjetty);
   RemoteKey key;
-  if (local.len == 0 || local.len > sq.max_length || segment == nullptr || segment->imported) return false;
-  if (target == nullptr || target->mode != Mode::kRm || !find_key(*there.sge, *target, &key)) return false;
-  if (sq.posted - sq.retired_seen >= sq.depth) return false;
+  if (local.len == 0 || local.len > sq.max_length || segment == nullptr || segment->imported) [[unlikely]]
+    return false;
+  if (target == nullptr || target->mode != Mode::kRm || !find_key(*there.sge, *target, &key)) [[unlikely]]
+    return false;
+  if (sq.posted - sq.retired_seen >= sq.depth) [[unlikely]]
+    return false;
   Wqe* wqe = reserve(sq.ring, 1);
-  if (wqe == nullptr) return false;
+  if (wqe == nullptr) [[unlikely]]
+    return false;
   *wqe = {
       .op = write ? WrOp::kWrite : WrOp::kRead,
       .flags = static_cast<uint8_t>((wr.flag.value != 0 ? kWrSignaled : 0) | (key.token_required ? kWrToken : 0)),
