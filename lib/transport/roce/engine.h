@@ -67,7 +67,7 @@ class Engine {
   // ---- from the Core: engine.h -----------------------------------------------------------------------------------
   bool claims(const wire::NetHeader& net) const { return net.dst.port == kUdpPort && is_on(); }
   bool on_link_frame(uint32_t, std::span<const std::byte>) { return false; }
-  UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
+  [[gnu::hot]] UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);

@@ -57,7 +57,7 @@ class Transmitter {
 
   // ---- whose turn it is ------------------------------------------------------------------------------------------
 
-  size_t take_turn(uint32_t index, size_t budget, IndexList* without_room) {
+  [[gnu::hot]] size_t take_turn(uint32_t index, size_t budget, IndexList* without_room) {
     size_t sent = 0;
     Sent last = Sent::kYes;
     while ((last == Sent::kYes || last == Sent::kHeld) && sent < budget && sent < kPacketsPerTurn) {

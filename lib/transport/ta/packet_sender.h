@@ -36,7 +36,7 @@ class PacketSender {
 
  private:
   // This is one function together with all that it calls, because calls would cost as much as the work.
-  UB_FLATTEN size_t send_in_turn(size_t budget) {
+  [[gnu::hot]] UB_FLATTEN size_t send_in_turn(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
     while (sent < budget) {
@@ -90,7 +90,7 @@ class PacketSender {
   }
 
   // A function of its own, so that it takes no registers of the one for RTP.
-  [[gnu::noinline]] UB_FLATTEN Sent send_all_compact(uint32_t channel, size_t budget, size_t* sent) {
+  [[gnu::noinline, gnu::hot]] UB_FLATTEN Sent send_all_compact(uint32_t channel, size_t budget, size_t* sent) {
     const tp::Channel& ch = s_.channels[channel];
     if (straight().is_usual(ch)) {
       const Sent last = straight().send_line(channel, budget, sent);
@@ -98,7 +98,7 @@ class PacketSender {
     }
     return send_rest_compact(channel, budget, sent);
   }
-  [[gnu::noinline]] UB_FLATTEN Sent send_rest_compact(uint32_t channel, size_t budget, size_t* sent) {
+  [[gnu::noinline, gnu::hot]] UB_FLATTEN Sent send_rest_compact(uint32_t channel, size_t budget, size_t* sent) {
     return send_all([&] { return compact().send_next(channel); }, budget, sent);
   }
 
