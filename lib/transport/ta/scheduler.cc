@@ -425,8 +425,8 @@ bool start_straight(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* m
   if (straight_channel(s, q, queue) != channel || !result_fits(s, q)) return false;
   take_first(s, ch.queues);
   const Wqe& wqe = begin_straight(s, lane, queue, channel, message);
-  // Of what was posted since the last look its doorbell will tell.
-  if (q.next_slot != q.posted) stay_or_leave(s, queue, wqe, channel);
+  // The index is read again, because a doorbell for a queue that stands in line leaves no trace.
+  if (q.next_slot != q.indices->produced.load(std::memory_order_relaxed)) stay_or_leave(s, queue, wqe, channel);
   return true;
 }
 

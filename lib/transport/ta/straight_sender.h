@@ -85,7 +85,7 @@ class StraightSender {
         return false;
       }
       ++*sent;
-      if (q.next_slot == q.posted) [[likely]]
+      if (q.next_slot == q.indices->produced.load(std::memory_order_relaxed)) [[likely]]
         return true;
     } while (straight_channel(s_, q, queue) == channel);
     return false;
