@@ -439,6 +439,7 @@ TEST(RepeatsPlaces, a_request_that_is_too_far_ahead_for_a_channel_that_has_just_
   r.s->links[1].config.compact = true;
   r.peer().compact_mtu = ta::kMtu;
   r.peer().compact_loses = true;
+  forget_routes(*r.s);
   r.post(WrOp::kWrite, 8);
   ASSERT_NE(r.peer().lanes[kCompactLane].channels[0], 0u);
   EXPECT_EQ(r.sent().size(), 1u);
