@@ -54,8 +54,8 @@ class UbEngine {
 
   bool claims(const wire::NetHeader&) const { return true; }
   // Attributes stand here, because the class may be instantiated before its definitions are seen.
-  // Flattened: a call costs as much as the work of most functions that a packet runs through. Hot: what lies behind many
-  // questions is rarely reached, as the compiler sees it, and it would save space there instead of time.
+  // Flattened: a call costs as much as the work of most functions that a packet runs through. Hot: the compiler takes
+  // what lies behind many questions for rarely reached, and would save space there instead of time.
   [[gnu::hot]] UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);
   // The same for a packet of CTP.
   [[gnu::hot]] UB_FLATTEN bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);

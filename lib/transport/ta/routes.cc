@@ -13,7 +13,7 @@ bool may_have_routes(const SendQueue& q) {
   return !ordered && !q.takes_other_turns && q.limits == nullptr;
 }
 
-// May shorter requests than the one that was chosen for take this channel, too? Where there is CTP, they would go by it.
+// May shorter requests than the one that was chosen for take this channel, too? Where there is CTP, they go by that.
 bool carries_all(const CoreState& s, const SendQueue& q, const tp::Channel& ch) {
   return ch.compact ? ch.repeats == 0 : !is_bulk(ch.lane) && !(q.compact && s.peers[ch.peer].compact_mtu != 0);
 }

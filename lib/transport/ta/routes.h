@@ -13,8 +13,8 @@
 
 namespace ub::ta {
 
-// Is the element a straight request, apart from its length? All that it says about itself is compared at once, so a flag
-// or field that is not known here makes it a general one.
+// Is the element a straight request, apart from its length? All that it says about itself is compared at once, so a
+// flag or field that is not known here makes it a general one.
 inline bool is_straight(const Wqe& wqe) {
   static_assert(offsetof(Wqe, op) == 0 && offsetof(Wqe, flags) == 1 && offsetof(Wqe, sge_count) == 2 &&
                 offsetof(Wqe, slots) == 3);
@@ -28,8 +28,8 @@ inline bool is_straight(const Wqe& wqe) {
 
 inline Route& route_of(CoreState& s, uint32_t queue, uint32_t target) { return s.routes[(queue + target) % kRoutes]; }
 
-// The channel of the next posted request of the queue, if that is a straight one which may start now; 0: the general
-// path has to say. What was posted must have been fetched.
+// The channel of the next posted request of the queue, if that is a straight one which may start now (a READ if its
+// result fits, too); 0: the general path has to say. What was posted must have been fetched.
 inline uint32_t straight_channel(CoreState& s, const SendQueue& q, uint32_t queue) {
   if (q.next_slot == q.produced || q.state != QueueState::kReady || has_admitted(q)) [[unlikely]]
     return 0;

@@ -2,8 +2,8 @@
 //
 // Takes packets of CTP that are what their channel expects: a WRITE with its whole payload in one packet, or an answer
 // of success without data. Their headers are compared with those that the peer would write, and not taken apart, as TCP
-// does with its header prediction (docs/straight-path-design.md). A packet that differs, or finds anything unusual about
-// its channel, is left to packet_receiver.h, as if nobody had looked at it.
+// does with its header prediction (docs/straight-path-design.md). A packet that differs, or finds anything unusual
+// about its channel, is left to packet_receiver.h, as if nobody had looked at it.
 #pragma once
 
 #include <span>

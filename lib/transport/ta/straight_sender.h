@@ -60,8 +60,8 @@ class StraightSender {
     return last;
   }
 
-  // The doorbell of a queue that stands in no line, while nothing else of this Core is to be sent: sends what was posted
-  // if it is straight. True: nothing is left. False: the general path goes on from here.
+  // The doorbell of a queue that stands in no line, while nothing else of this Core is to be sent: sends what was
+  // posted if it is straight. True: nothing is left. False: the general path goes on from here.
   bool send_posted(uint32_t queue, size_t budget, size_t* sent) {
     SendQueue& q = s_.queues[queue];
     if (q.waits_for != 0) [[unlikely]]
