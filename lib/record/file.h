@@ -32,13 +32,15 @@ enum class Entry : uint8_t {
   kCall,       // call, bytes, arguments
   kTurnCall,   // call, time since the last one, arguments
   kFrame,      // call (on_packet or on_lane_frame), time, link, length, payload at, payload bytes, differences of what
-               // is left to the last such frame
+               // is left to the last such frame; then the payload, if that is wanted
   // What happened during the call.
   kRefused,    // the number of the tx_begin() of this call that got no room
   kCopy,       // the number of the copy of this call that was not done at once, CopyResult
   kBadIcrc,    // the frame of this call was dropped, and its CRC is wrong
   kSent,       // link, bytes of the header, its CRC-32 in 4 bytes: a frame was sent
   kHeader,     // differences of the header to that of the last frame sent: before kSent, if headers are wanted
+  kPayload,    // bytes, payload, the CRC-32 of the whole frame in 4 bytes: of a frame sent, before kSent, if payload is
+               // wanted
   kResult,     // bytes, results of the call
   // A turn ends: what it has done to rings is seen by applications.
   kTurnEnd,
@@ -46,7 +48,7 @@ enum class Entry : uint8_t {
 };
 
 constexpr char kFileMagic[8] = {'S', 'O', 'F', 'T', 'U', 'B', 'R', '1'};
-constexpr uint32_t kFileFormat = 1;
+constexpr uint32_t kFileFormat = 2;
 constexpr size_t kHeaderPage = 4096;
 
 struct FileHeader {
@@ -56,6 +58,7 @@ struct FileHeader {
   uint8_t little_endian;
   uint8_t has_headers;   // kHeader entries precede kSent
   uint8_t foreign_only;  // kCopy counts copies of foreign memory alone (foreign_pointer.h); others are done at once
+  uint8_t has_payload;   // of frames, and of elements that carry it
   char version[32];
   char commit[64];
   uint64_t layout;       // layout_of_state(): a Core with another one cannot take the image
@@ -72,7 +75,6 @@ struct FileHeader {
   uint64_t image_end;    // which ends there; 0: it is not complete
   CoreConfig config;
   std::atomic<uint64_t> written;  // bytes of the file that are whole
-  std::atomic<uint64_t> entries, turns, calls;
 };
 static_assert(sizeof(FileHeader) <= kHeaderPage);
 
@@ -131,6 +133,7 @@ class FileReader {
   std::span<const std::byte> body() const { return {data_ + kHeaderPage, whole_ - kHeaderPage}; }
   // False: the image is not complete, or damaged.
   bool has_good_image() const;
+  size_t bytes() const { return bytes_; }
   bool is_cut() const { return header().written.load(std::memory_order_relaxed) > bytes_; }
 
  private:

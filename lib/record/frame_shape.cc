@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/base/bytes.h"
 #include "lib/base/crc32.h"
 #include "lib/transport/roce/types.h"
 #include "lib/transport/roce/wire/icrc.h"
@@ -109,13 +110,16 @@ FrameShape shape_of(Frame frame) {
   return shape;
 }
 
-std::span<const std::byte> header_of(Frame frame) {
-  const FrameShape shape = shape_of(frame);
+std::span<const std::byte> header_of(Frame frame, const FrameShape& shape) {
   const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
   return frame.first(std::min(shape.payload_bytes != 0 ? shape.payload_at : end, kMostKept));
 }
 
-uint32_t sum_of(Frame header) { return crc32_final(crc32_update(crc32_init(), header.data(), header.size())); }
+uint32_t sum_of(Frame bytes) { return crc32_final(crc32_update(crc32_init(), bytes.data(), bytes.size())); }
+
+bool has_icrc(Frame frame, const FrameShape& shape) {
+  return shape.sum != FrameShape::Sum::kNone && load_le32(frame.data() + shape.icrc_at) != 0;
+}
 
 uint32_t right_icrc(Frame frame, const FrameShape& shape) {
   const std::byte* l3 = frame.data() + wire::kEthSize;

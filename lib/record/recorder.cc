@@ -75,6 +75,7 @@ bool Recorder::begin(const std::string& path, const RecorderOptions& options, co
   FileHeader& h = file_->header();
   h.config = config;
   h.has_headers = options.headers;
+  h.has_payload = options.payload;
   h.foreign_only = options.foreign_only;
   h.recording = options.recording;
   h.number = options.number;
@@ -189,7 +190,7 @@ void Recorder::take_elements(uint32_t number, Ring& ring, uint32_t produced) {
     alignas(Wqe) std::byte element[kSlotBytes];
     std::memcpy(element, ring.real_elements() + offset, kSlotBytes);
     std::memcpy(ring.elements() + offset, element, kSlotBytes);
-    inline_bytes.blank(element, produced - slot);
+    if (!options_.payload) inline_bytes.blank(element, produced - slot);
     if (at != nullptr) at = put_difference(at, ring.like, element, kSlotBytes);
   }
   if (at != nullptr) file_->commit(at);
@@ -250,7 +251,8 @@ void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<cons
   }
   const size_t tail_at = shape.payload_at + shape.payload_bytes;
   const size_t kept = frame.size() - shape.payload_bytes;
-  std::byte* at = begin_entry(2 + 5 * kMostVarint + most_difference(LikeFrames::kMostBytes));
+  const size_t payload_kept = options_.payload ? shape.payload_bytes : 0;
+  std::byte* at = begin_entry(2 + 5 * kMostVarint + most_difference(LikeFrames::kMostBytes) + payload_kept);
   if (at == nullptr) return;
   *at++ = static_cast<std::byte>(Entry::kFrame);
   *at++ = static_cast<std::byte>(call);
@@ -264,7 +266,7 @@ void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<cons
   std::memcpy(rest + shape.payload_at, frame.data() + tail_at, frame.size() - tail_at);
   std::memset(rest + kept, 0, words(kept) - kept);
   at = put_difference(at, frames_in_.of(link, kept), rest, words(kept));
-  file_->commit(at);
+  file_->commit(put_bytes(at, frame.data() + shape.payload_at, payload_kept));
 }
 
 // ---- control calls ---------------------------------------------------------------------------------------------
@@ -475,7 +477,9 @@ void Recorder::copied(CopyResult result) {
 
 void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   if (depth_ == 0) return;
-  const std::span<const std::byte> header = header_of(frame);
+  const FrameShape shape = shape_of(frame);
+  if (options_.payload) put_sent_payload(frame, shape);
+  const std::span<const std::byte> header = header_of(frame, shape);
   const size_t bytes = header.size();
   std::byte* at = begin_entry(6 + 4 * kMostVarint + most_difference(LikeFrames::kMostBytes));
   if (at == nullptr) return;
@@ -492,6 +496,16 @@ void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   at = put_varint(at, link);
   at = put_varint(at, frame.size());
   store_le32(at, sum_of(header));
+  file_->commit(at + 4);
+}
+
+void Recorder::put_sent_payload(std::span<const std::byte> frame, const FrameShape& shape) {
+  std::byte* at = begin_entry(1 + kMostVarint + shape.payload_bytes + 4);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kPayload);
+  at = put_varint(at, shape.payload_bytes);
+  at = put_bytes(at, frame.data() + shape.payload_at, shape.payload_bytes);
+  store_le32(at, sum_of(frame));
   file_->commit(at + 4);
 }
 

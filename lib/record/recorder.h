@@ -45,6 +45,7 @@ class LikeFrames {
 struct RecorderOptions {
   size_t most_bytes = size_t{256} << 20;  // of a file
   bool headers = false;                   // write the headers of frames that were sent, not only their CRCs
+  bool payload = false;                   // write payload, too
   bool foreign_only = false;              // the Host tells of copies of foreign memory alone
   uint64_t recording = 0;                 // the same in all files of a recording
   uint32_t number = 0;                    // of the file
@@ -59,7 +60,7 @@ class Recorder final : public CallLog {
              std::string* why);
   bool recorded() const { return file_ != nullptr && ended_ == Ended::kNot; }
   // Is the file nearly full? Then another one is to follow, between two turns.
-  bool is_nearly_full() const { return recorded() && !file_->fits(kLastBytes); }
+  bool is_nearly_full() const { return recorded() && !file_->fits(options_.payload ? kLastWithPayload : kLastBytes); }
   Ended ended() const { return ended_; }
   const FileWriter* file() const { return file_.get(); }
   Shadows& shadows() { return shadows_; }
@@ -116,7 +117,8 @@ class Recorder final : public CallLog {
   void stop(Ended);
 
  private:
-  static constexpr size_t kLastBytes = 1 << 20;  // a turn writes less, unless rings are very long
+  // A turn writes less, unless rings are very long.
+  static constexpr size_t kLastBytes = 1 << 20, kLastWithPayload = 4 << 20;
 
   std::byte* begin_entry(size_t most);
   void put_turn_end();
@@ -134,6 +136,7 @@ class Recorder final : public CallLog {
   void lend_simple(RingKind kind, Config* config);
   void settle_lent(std::initializer_list<Bytes> results);
   void put_results(std::initializer_list<Bytes> results);
+  void put_sent_payload(std::span<const std::byte> frame, const FrameShape&);
 
   std::unique_ptr<FileWriter> file_;
   RecorderOptions options_;

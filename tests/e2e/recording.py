@@ -126,25 +126,29 @@ class Tests:
             wire.close()
 
     def payload(self):
-        """None of it is in a recording, of whoever sends or gets it."""
+        """None of it is in a recording, of whoever sends or gets it, unless it was asked for: then frames that leave have
+        the bytes and the ICRC that they had."""
+        for kept in (False, True):
+            self.copy_a_file(kept)
+
+    def copy_a_file(self, payload_is_kept):
         wire = self.wire("udp")
         pages, port = wire.variables["SOFTUB_LOG_STATS_DIR"], free_port()
-        words, inbox = os.path.join(self.directory, "words"), os.path.join(self.directory, "inbox")
+        words, inbox = os.path.join(self.directory, "words"), tempfile.mkdtemp(dir=self.directory)
         secret = b"a secret of 32 bytes, or nearly\n"
         with open(words, "wb") as file:
             file.write(secret * (64 << 15))
-        os.mkdir(inbox)
         copy = os.path.join(self.args.build, "apps/file_copy/file_copy")
         server = Process([copy, "receive", "--dir", inbox, "--port", port], wire)
         try:
             server.wait_for_text("listen|waiting|port")
             path = self.path()
-            self.ask(pages, server.popen.pid, "on", path, "--headers")
+            self.ask(pages, server.popen.pid, "on", path, "--headers", *(["--payload"] if payload_is_kept else []))
             Process([copy, "send", words, f"{wire.host()}:{port}"], wire).expect(0)
             self.ask(pages, server.popen.pid, "off")
             check(os.path.getsize(os.path.join(inbox, "words")) == os.path.getsize(words), "nothing was copied")
             with open(path, "rb") as file:
-                check(secret[:16] not in file.read(), "payload is in the recording")
+                check((secret[:16] in file.read()) == payload_is_kept, "payload is in the recording, or is not")
             self.check_replay(path)
         finally:
             server.kill()
@@ -174,8 +178,26 @@ class Tests:
                 for process in pair:
                     process.kill()
             self.check_replay(path)
+            self.minimise(path)
         finally:
             check(daemon.stop() == 0, daemon.log())
+
+    def minimise(self, path):
+        """To the objects of each jetty that was there in the end: together they are a part of the recording, and each
+        does what it did."""
+        said = Process([self.replay, path, "-c", "continue", "-c", "queues"], wires.Given({})).expect(0, 300)
+        queues = re.findall(r"^ +(\d+) READY +[1-9]", said, re.MULTILINE)
+        check(len(queues) >= 2, said)
+        for queue in queues:
+            smaller = self.path()
+            said = Process([self.replay, path, "--minimise", smaller, "--queue", queue], wires.Given({})).expect(0, 300)
+            print("   " + said.replace("\n", "; "))
+            counts = {what: re.search(what + r" +(\d+) +(\d+)", said) for what in ("calls", "their packets")}
+            then, here = map(int, counts["calls"].groups())
+            check(here < then, said)
+            then, here = map(int, counts["their packets"].groups())
+            check(0.9 * then <= here <= 1.1 * then, said)
+            self.check_replay(smaller, calls=100)
 
     def rotation(self):
         """Each file begins with an image, so each replays by itself, and no more stay than were asked for."""

@@ -122,6 +122,8 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       ->capture_default_str();
   record_on->add_flag("--headers", record_wish.headers,
                       "write the headers of frames that are sent, so that a replay which differs says in what byte");
+  record_on->add_flag("--payload", record_wish.payload,
+                      "write payload, too, which is left out otherwise: the file has all data that passes the NIC");
   record->add_subcommand("off", "end");
   record->add_subcommand("status", "how much there is, and why it ended");
   for (auto* s : record->get_subcommands({})) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/record/replayer.h"
+#include "tools/replay/minimise.h"
 #include "tools/replay/session.h"
 
 namespace {
@@ -98,6 +99,8 @@ int look(const std::string& path, const std::vector<std::string>& commands) {
 int main(int argc, char** argv) {
   CLI::App app{"Runs recordings of a NIC again (urma_admin record), and shows what happened"};
   std::vector<std::string> files, commands;
+  std::string smaller;
+  ub::tools::Wanted wanted;
   bool check = false, quiet = false;
   app.add_option("FILE", files, "recordings; one, unless they are checked")->required();
   auto* checks =
@@ -106,6 +109,16 @@ int main(int argc, char** argv) {
   app.add_option("-c,--command", commands, "carry this out, and end; several are carried out in turn")
       ->allow_extra_args(false)
       ->excludes(checks);
+  auto* minimises = app.add_option("--minimise", smaller,
+                                   "write another recording there, of what belongs to a channel or queue alone")
+                        ->type_name("OUT")
+                        ->excludes(checks);
+  app.add_option("--channel", wanted.channels, "with --minimise: a channel, by number; several may be named")
+      ->type_name("N")
+      ->needs(minimises);
+  app.add_option("--queue", wanted.queues, "with --minimise: a jetty or JFS, by id; several may be named")
+      ->type_name("ID")
+      ->needs(minimises);
   app.footer(std::string("Commands, which are read from the terminal if there is no -c:\n\n") + Session::commands() +
              "\nExit status: 0; 1 if a replay differs; 2 if a file is no recording that this program can replay;\n"
              "3 if a replay was killed.");
@@ -115,5 +128,10 @@ int main(int argc, char** argv) {
     std::fputs("urma_replay: several recordings can only be checked (--check)\n", stderr);
     return kCannot;
   }
+  if (!smaller.empty() && wanted.channels.empty() && wanted.queues.empty()) {
+    std::fputs("urma_replay: --minimise needs a --channel or a --queue\n", stderr);
+    return kCannot;
+  }
+  if (!smaller.empty()) return ub::tools::minimise(files.front(), smaller, wanted);
   return look(files.front(), commands);
 }
