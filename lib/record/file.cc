@@ -27,7 +27,9 @@ namespace {
 
 constexpr size_t kPiece = 1 << 20;  // is allocated and mapped at once
 
-constexpr uint16_t this_machine() {
+constexpr bool is_little_endian() { return std::endian::native == std::endian::little; }
+
+uint16_t this_machine() {
 #if defined(__x86_64__)
   return EM_X86_64;
 #elif defined(__aarch64__)
@@ -54,7 +56,7 @@ const char* sentence_of(Ended ended) {
     case Ended::kFull:
       return "it had as many bytes as it may";
     case Ended::kNoSpace:
-      return "the disk was full";
+      return "the disk was full, or the file as large as its process may make one";
     case Ended::kNoMemory:
       return "there was no memory";
   }
@@ -86,20 +88,17 @@ std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t m
   }
   file->most_ = std::max(most_bytes, kHeaderPage + kPiece);
   void* at = mmap(nullptr, file->most_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd_, 0);
-  if (at == MAP_FAILED) {
-    *why = failed("map", path);
-    return nullptr;
-  }
-  file->data_ = static_cast<std::byte*>(at);
-  if (!file->allocate(kHeaderPage)) {
-    *why = failed("write", path);
+  if (at != MAP_FAILED) file->data_ = static_cast<std::byte*>(at);
+  if (at == MAP_FAILED || !file->allocate(kHeaderPage)) {
+    *why = failed(at == MAP_FAILED ? "map" : "write", path);
+    unlink(path.c_str());
     return nullptr;
   }
   FileHeader& h = file->header();
   std::memcpy(h.magic, kFileMagic, sizeof h.magic);
   h.format = kFileFormat;
   h.machine = this_machine();
-  h.little_endian = std::endian::native == std::endian::little;
+  h.little_endian = is_little_endian();
   h.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
   strncpy(h.version, built_version(), sizeof h.version - 1);
   strncpy(h.commit, built_commit(), sizeof h.commit - 1);
@@ -128,15 +127,16 @@ bool FileWriter::allocate(size_t bytes) {
 
 namespace {
 
-uint32_t sum_of_image(const std::byte* file, uint64_t end) {
-  return crc32_final(crc32_update(crc32_init(), file + kHeaderPage, end - kHeaderPage));
-}
+uint32_t sum_of(const std::byte* from, size_t bytes) { return crc32_final(crc32_update(crc32_init(), from, bytes)); }
+uint32_t sum_of_image(const std::byte* file, uint64_t end) { return sum_of(file + kHeaderPage, end - kHeaderPage); }
+uint32_t sum_of_header(const std::byte* file) { return sum_of(file, offsetof(FileHeader, header_sum)); }
 
 }  // namespace
 
 void FileWriter::seal_image() {
   header().image_sum = sum_of_image(data_, used_);
   header().image_end = used_;
+  header().header_sum = sum_of_header(data_);
 }
 
 void FileWriter::finish(Ended ended) {
@@ -153,11 +153,16 @@ FileWriter::~FileWriter() {
 
 std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::string* why) {
   std::unique_ptr<FileReader> file(new FileReader);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe lets nobody wait
   struct stat st {};
   if (fd < 0 || fstat(fd, &st) != 0) {
     *why = failed("open", path);
     if (fd >= 0) close(fd);
+    return nullptr;
+  }
+  if (!S_ISREG(st.st_mode)) {
+    *why = path + " is no recording: it is no file";
+    close(fd);
     return nullptr;
   }
   file->bytes_ = static_cast<size_t>(st.st_size);
@@ -174,7 +179,8 @@ std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::strin
   } else if (h.format != kFileFormat) {
     *why = path + " has format " + std::to_string(h.format) + ", and this program reads format " +
            std::to_string(kFileFormat);
-  } else if (h.machine != this_machine() || h.page_bytes != static_cast<uint32_t>(sysconf(_SC_PAGESIZE))) {
+  } else if (h.machine != this_machine() || h.little_endian != is_little_endian() ||
+             h.page_bytes != static_cast<uint32_t>(sysconf(_SC_PAGESIZE))) {
     *why = path + " was recorded on another architecture (machine " + std::to_string(h.machine) + ", pages of " +
            std::to_string(h.page_bytes) + " bytes); replay it on one like it";
   } else if (h.layout != layout_of_state()) {
@@ -189,7 +195,13 @@ std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::strin
 
 bool FileReader::has_good_image() const {
   const FileHeader& h = header();
-  return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_image(data_, h.image_end) == h.image_sum;
+  return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_header(data_) == h.header_sum &&
+         sum_of_image(data_, h.image_end) == h.image_sum;
+}
+
+bool FileReader::is_complete() const {
+  const auto ended = static_cast<Ended>(header().ended.load(std::memory_order_relaxed));
+  return !is_cut() && (ended == Ended::kStopped || ended == Ended::kNextFile);
 }
 
 FileReader::~FileReader() {

@@ -69,11 +69,12 @@ struct FileHeader {
   uint64_t shadows, shadows_bytes;
   uint64_t began_ns;     // CLOCK_REALTIME
   int32_t process;
-  uint32_t ended;        // Ended
   uint32_t rings;        // in the image
-  uint32_t image_sum;    // CRC-32 of the image,
-  uint64_t image_end;    // which ends there; 0: it is not complete
   CoreConfig config;
+  uint64_t image_end;    // 0: it is not complete
+  uint32_t image_sum;    // CRC-32 of the image
+  uint32_t header_sum;   // and of this header, up to here
+  std::atomic<uint32_t> ended;    // Ended
   std::atomic<uint64_t> written;  // bytes of the file that are whole
 };
 static_assert(sizeof(FileHeader) <= kHeaderPage);
@@ -131,8 +132,10 @@ class FileReader {
   const FileHeader& header() const { return *reinterpret_cast<const FileHeader*>(data_); }
   // All that is whole, behind the header.
   std::span<const std::byte> body() const { return {data_ + kHeaderPage, whole_ - kHeaderPage}; }
-  // False: the image is not complete, or damaged.
+  // False: the image is not complete, or it or the header is damaged.
   bool has_good_image() const;
+  // Does the file end as whoever wrote it meant, and not within a call?
+  bool is_complete() const;
   size_t bytes() const { return bytes_; }
   bool is_cut() const { return header().written.load(std::memory_order_relaxed) > bytes_; }
 

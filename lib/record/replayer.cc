@@ -42,8 +42,10 @@ Replayer::~Replayer() = default;
 std::unique_ptr<Replayer> Replayer::open(const std::string& path, std::string* why) {
   std::unique_ptr<Replayer> replayer(new Replayer);
   replayer->file_ = FileReader::open(path, why);
-  if (replayer->file_ == nullptr || !replayer->take_start(why)) return nullptr;
-  return replayer;
+  if (replayer->file_ == nullptr) return nullptr;
+  if (replayer->take_start(why)) return replayer;
+  *why = path + ": " + *why;
+  return nullptr;
 }
 
 bool Replayer::take_start(std::string* why) {
@@ -91,7 +93,9 @@ bool Replayer::take_start(std::string* why) {
 
 bool Replayer::differs(const std::string& what) {
   if (!fault_.empty()) return false;
-  fault_ = text("call %" PRIu64 " (%s): ", step_.number, kCallNames[static_cast<uint32_t>(step_.call)]) + what;
+  const auto call = static_cast<uint32_t>(step_.call);
+  const char* name = call < kCallCount ? kCallNames[call] : "none that this program knows";
+  fault_ = text("call %" PRIu64 " (%s): ", step_.number, name) + what;
   return false;
 }
 
@@ -101,7 +105,6 @@ Replayer::Outcome Replayer::next() {
   if (!fault_.empty()) return Outcome::kDiffers;
   while (!in_->empty()) {
     const auto entry = static_cast<Entry>(in_->byte());
-    if (entry == Entry::kEnd) return Outcome::kEnd;
     bool good = true, is_call = true;
     switch (entry) {
       case Entry::kCall:
@@ -117,7 +120,8 @@ Replayer::Outcome Replayer::next() {
         is_call = false;
         good = take_change(entry);
     }
-    if (!in_->good()) {  // the writer was killed within this entry
+    // The writer was killed, or had no more room, within this entry or behind it.
+    if (!in_->good() || (!good && in_->empty() && !file_->is_complete())) {
       fault_.clear();
       return Outcome::kEnd;
     }
@@ -173,7 +177,8 @@ bool Replayer::take_lent(uint32_t number) {
   ring.real_indices = nullptr;
   const bool limited = std::exchange(ring.real_limits, nullptr) != nullptr;
   const auto limits = limited ? in_->value<OwnerLimits>() : OwnerLimits{};
-  if (!in_->good() || !shadows_.put_zeroed(number, ring)) return differs("it has rings where there is no memory");
+  if (!in_->good() || ring.id != 0 || !shadows_.put_zeroed(number, ring))
+    return differs("it has rings where there is no memory");
   if (limited) *ring.limits = limits;
   lent_ = number;
   if (gone_ == number) gone_ = 0;
@@ -213,7 +218,7 @@ bool Replayer::has_room(const Ring& ring, uint64_t count) const {
 void Replayer::take_expected() {
   expected_ = {};
   answers_.clear();
-  while (!in_->empty() && is_of_call(static_cast<Entry>(*in_->at()))) {
+  while (in_->good() && !in_->empty() && is_of_call(static_cast<Entry>(*in_->at()))) {
     SentFrame sent{};
     switch (static_cast<Entry>(in_->byte())) {
       case Entry::kRefused:
@@ -491,7 +496,8 @@ bool Replayer::compare_payload(size_t number, SentFrame& is) {
   const SentPayload& was = expected_.payload[number];
   const FrameShape shape = shape_of(is.frame);
   if (shape.payload_bytes != was.bytes.size())
-    return differs(text("frame %zu had %zu bytes of payload, and has %u", number, was.bytes.size(), shape.payload_bytes));
+    return differs(text("frame %zu had %zu bytes of payload, and has %u", number, was.bytes.size(),
+                        shape.payload_bytes));
   std::byte* const payload = is.frame.data() + shape.payload_at;
   for (size_t i = 0; i < was.bytes.size(); ++i) {
     if (payload[i] != std::byte{0} && payload[i] != was.bytes[i])

@@ -46,11 +46,10 @@ class Replayer {
   static std::unique_ptr<Replayer> open(const std::string& path, std::string* why);
   ~Replayer();
 
-  // From here on, where a turn is over: of the calls those of `selection` alone are made, and recorded anew in a file at
-  // `path`; nothing is compared. Once calls are left out copies are done at once, room for frames is always there, and
-  // applications take all completions that they have whenever they take some: what the recording has of these is about
-  // other calls, too.
-  // Both outlive the replay. False and `*why`.
+  // From here on, where a turn is over: of the calls those of `selection` alone are made, and recorded anew in a file
+  // at `path`; nothing is compared. Once calls are left out copies are done at once, room for frames is always there,
+  // and applications take all completions that they have whenever they take some: what the recording has of these is
+  // about other calls, too. Selection and recorder outlive the replay. False and `*why`.
   bool rerecord(const std::string& path, const Selection&, Recorder*, std::string* why);
 
   enum class Outcome { kStep, kEnd, kDiffers };

@@ -124,15 +124,15 @@ void Shadows::name(uint32_t number, uint32_t id) {
 }
 
 bool Shadows::put_zeroed(uint32_t number, const Ring& ring) {
-  constexpr uint32_t kMostRings = 1 << 20;
+  constexpr uint32_t kMostRings = 1 << 20, kMostSlots = 1 << 22;
   const size_t slots = size_t{ring.slot_count} * kSlotBytes;
   const auto is_ours = [this](const void* at, size_t bytes) {
     const auto from = static_cast<const std::byte*>(at);
     return at == nullptr || (from >= memory_.data() && bytes <= memory_.bytes() &&
                              static_cast<size_t>(from - memory_.data()) <= memory_.bytes() - bytes);
   };
-  if (number == 0 || number > kMostRings || !std::has_single_bit(ring.slot_count) || ring.slots == nullptr ||
-      ring.indices == nullptr)
+  if (number == 0 || number > kMostRings || !std::has_single_bit(ring.slot_count) || ring.slot_count > kMostSlots ||
+      ring.slots == nullptr || ring.indices == nullptr)
     return false;
   const std::pair<void*, size_t> parts[] = {{ring.slots, slots}, {ring.source, slots},
                                             {ring.indices, sizeof(QueueIndices)}, {ring.work, ring.work_bytes},
@@ -217,6 +217,7 @@ void Shadows::tell_completion(Ring& jfc, std::span<const std::byte> completion) 
 void Shadows::tell_completions(Ring& ring, Digest& digest) {
   const uint32_t produced = load(ring.indices->produced);
   if (produced != ring.told_produced) {
+    if (produced - ring.told_produced > ring.slot_count) ring.told_produced = produced - ring.slot_count;
     digest.add(ring.id);
     for (; ring.told_produced != produced; ++ring.told_produced) {
       const size_t at = size_t{ring.told_produced & (ring.slot_count - 1)} * kSlotBytes;

@@ -238,10 +238,11 @@ class Tests:
             path = self.path()
             for words, text in (((self.directory,), "File exists"), ((os.path.join(self.directory, "no/x"),), "No such"),
                                 ((path, "--size", "1000"), "at least 8388608 bytes"),
+                                ((path, "--size", "1000T"), "cannot map"),
                                 ((path, "--size", "9M"), "has no room in")):
                 said = self.ask(pages, pid, "on", *words, code=FAILED)
                 check(text in said and len(said.splitlines()) == 1, said)
-            for words in ((), (path, "--size", "x"), (path, "--files", "-1")):
+            for words in ((), (path, "--size", "x"), (path, "--size", "-1"), (path, "--files", "-1")):
                 self.ask(pages, pid, "on", *words, code=USAGE)
             check("no recording" in self.ask(pages, pid, "off", code=FAILED), "an end without a beginning")
             image = self.written(self.ask(pages, pid, "on", path))
@@ -283,6 +284,19 @@ class Tests:
         middle = image // 2
         replay(good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], CANNOT, "is cut off or damaged")
         replay(good[:image + 50001], 0, "the same")
+        # Wherever the writer was killed, or the disk became full.
+        for end in range(image + 1, image + 60000, 1499):
+            replay(good[:end], 0, "the end of the file is missing")
+        replay(good[:image + 20000] + bytes(64) + good[image + 20064:], 1, "DIFFERS")
+        for place in (48, 200, 300):  # of the header: its version, and what is only known by its sum
+            replay(good[:place] + bytes([good[place] ^ 1]) + good[place + 1:], CANNOT, "is cut off or damaged")
+        pipe = self.path()
+        os.mkfifo(pipe)
+        said = Process([self.replay, "--check", pipe], wires.Given({})).expect(CANNOT)
+        check("it is no file" in said, said)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([self.replay, path, "-c", "channels"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        check(done.returncode == CANNOT, done)
         said = Process([self.replay, "--check", os.path.join(self.directory, "none")], wires.Given({})).expect(CANNOT)
         check("No such file" in said, said)
         # A byte of an entry that is another one is noticed, or changes nothing, and never kills the replay.

@@ -10,6 +10,11 @@
 int main(int argc, char** argv) {
   using namespace ub::tools;
   CLI::App app("urma_admin - look at the configuration, the devices and the running instances of SoftUB", "urma_admin");
+  // "-1" would be taken for a very large number.
+  const auto no_minus = [](std::string& text) -> std::string {
+    return text.starts_with('-') ? "a size is not negative" : "";
+  };
+  const CLI::Validator file_size = CLI::Validator(no_minus, "") & CLI::AsSizeValue(false);
   app.set_version_flag("--version", std::string("urma_admin ") + UB_VERSION);
   app.footer(R"(Examples:
   urma_admin config                     every key: value, where it comes from, default, range, meaning
@@ -93,7 +98,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
                       "terms that all have to hold: link=1,3..5, direction=in, tpn=2424835, kind=record,rtp, "
                       "peer=10.0.0.2, dropped=rx.drop.*");
   pcap_on->add_option("--size", capture_wish.bytes, "bytes of a file at most, such as 100M; 0: no limit")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(file_size)
       ->default_str("1G");
   pcap_on->add_option("--files", capture_wish.files, "go on in another file when one is full, and keep the last N")
       ->type_name("N")
@@ -113,7 +118,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* record_on = record->add_subcommand("on", "begin; the file is made by the instance");
   record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required();
   record_on->add_option("--size", record_wish.bytes, "bytes of a file at most, such as 100M")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(file_size)
       ->default_str("256M");
   record_on->add_option("--files", record_wish.files,
                         "go on in FILE.1, FILE.2 and so on when one is full, and keep the last N; 0: keep all")

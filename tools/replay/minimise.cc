@@ -2,9 +2,9 @@
 //
 // The recording is replayed twice. The first time notes tell which channels and queues each call is about; those that
 // share packets are one group. The second time the calls of groups that nobody wants are left out, and the rest is
-// recorded anew. That begins when the first of the wanted channels is set up: what was before is in the image. Until the
-// last of them is there everything stays, as the numbers of channels come in turn; and so do calls that make or destroy
-// objects, whose ids do, too.
+// recorded anew. That begins when the first of the wanted channels is set up: what was before is in the image. Until
+// the last of them is there everything stays, as the numbers of channels come in turn; and so do calls that make or
+// destroy objects, whose ids do, too.
 #include "tools/replay/minimise.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,8 @@ class Named {
 
 // Of one run of a Core.
 struct Tally {
-  uint64_t calls = 0, arrived = 0, sent = 0, ended = 0;  // calls; frames that arrived; packets of ours; requests of ours
+  uint64_t calls = 0, arrived = 0;  // calls, and frames that arrived
+  uint64_t sent = 0, ended = 0;     // packets and requests of what is wanted
 };
 
 bool is_sent(Stage stage) {
@@ -113,7 +114,7 @@ class Minimiser {
 
   std::unique_ptr<Replayer> open();
   bool learn();
-  bool find_wanted(const Replayer&);
+  bool find_wanted() const;
   void hear(const Note& note);
   void judge_step();
   uint32_t id_of_queue(uint32_t queue);
@@ -224,15 +225,15 @@ bool Minimiser::learn() {
     failed("it cannot be made smaller, as its replay differs at " + replayer->fault());
     return false;
   }
-  return find_wanted(*replayer);
+  return find_wanted();
 }
 
 // What was named has done something, or is there at the end.
-bool Minimiser::find_wanted(const Replayer& replayer) {
+bool Minimiser::find_wanted() const {
   for (const uint32_t channel : wanted_.channels) {
-    if (channel != 0 && channel <= const_cast<Replayer&>(replayer).core().channel_table_size()) continue;
-    failed(fmt::format("there is no channel {}; `urma_replay {} -c continue -c channels` lists those at its end", channel,
-                       from_));
+    if (channel != 0 && channel <= replayer_->core().channel_table_size()) continue;
+    failed(fmt::format("there is no channel {}; `urma_replay {} -c continue -c channels` lists those at its end",
+                       channel, from_));
     return false;
   }
   for (const uint32_t queue : wanted_.queues) {
