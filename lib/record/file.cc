@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/bytes.h"
 #include "lib/base/crc32.h"
 #include "lib/base/fnv.h"
 #include "lib/transport/bypass/asked.h"
@@ -25,7 +27,7 @@ namespace ub::record {
 
 namespace {
 
-constexpr size_t kPiece = 1 << 20;  // is allocated and mapped at once
+constexpr size_t kStep = 1 << 20;  // is allocated and mapped at once
 
 constexpr bool is_little_endian() { return std::endian::native == std::endian::little; }
 
@@ -86,7 +88,7 @@ std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t m
     *why = failed("create", path);
     return nullptr;
   }
-  file->most_ = std::max(most_bytes, kHeaderPage + kPiece);
+  file->most_ = std::max(most_bytes, kHeaderPage + kStep);
   void* at = mmap(nullptr, file->most_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd_, 0);
   if (at != MAP_FAILED) file->data_ = static_cast<std::byte*>(at);
   if (at == MAP_FAILED || !file->allocate(kHeaderPage)) {
@@ -112,8 +114,12 @@ std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t m
 bool FileWriter::allocate(size_t bytes) {
   const size_t wanted = used_ + bytes;
   if (wanted > most_) return false;
-  const size_t end = std::min(most_, (wanted + kPiece - 1) / kPiece * kPiece);
-  const int failed = posix_fallocate(fd_, static_cast<off_t>(allocated_), static_cast<off_t>(end - allocated_));
+  const size_t end = std::min(most_, (wanted + kStep - 1) / kStep * kStep);
+  // A file that is larger than the process may make one would kill it, too.
+  rlimit limit{};
+  int failed = getrlimit(RLIMIT_FSIZE, &limit) == 0 && end > limit.rlim_cur ? EFBIG : EINTR;
+  while (failed == EINTR)
+    failed = posix_fallocate(fd_, static_cast<off_t>(allocated_), static_cast<off_t>(end - allocated_));
   if (failed != 0) {
     errno = failed;
     return false;
@@ -137,9 +143,30 @@ void FileWriter::seal_image() {
   header().image_sum = sum_of_image(data_, used_);
   header().image_end = used_;
   header().header_sum = sum_of_header(data_);
+  begin_piece();
+}
+
+constexpr size_t kPieceHeader = 1 + 2 * sizeof(uint32_t);
+
+void FileWriter::begin_piece() {
+  piece_ = 0;
+  std::byte* at = room(kPieceHeader);
+  if (at == nullptr) return;
+  *at = static_cast<std::byte>(Entry::kPiece);
+  std::memset(at + 1, 0, kPieceHeader - 1);
+  commit(at + kPieceHeader);
+  piece_ = used_;
+}
+
+void FileWriter::seal_piece() {
+  if (piece_ == 0) return;
+  const auto bytes = static_cast<uint32_t>(used_ - piece_);
+  store_le32(data_ + piece_ - 4, sum_of(data_ + piece_, bytes));
+  store_le32(data_ + piece_ - 8, bytes);
 }
 
 void FileWriter::finish(Ended ended) {
+  seal_piece();
   header().ended = static_cast<uint32_t>(ended);
   (void)!ftruncate(fd_, static_cast<off_t>(used_));
 }
@@ -197,6 +224,12 @@ bool FileReader::has_good_image() const {
   const FileHeader& h = header();
   return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_header(data_) == h.header_sum &&
          sum_of_image(data_, h.image_end) == h.image_sum;
+}
+
+bool FileReader::is_good_piece(const std::byte* entries, uint32_t bytes, uint32_t sum) const {
+  const auto left = static_cast<size_t>(data_ + whole_ - entries);
+  if (bytes > left) return is_cut();  // its sum is that of bytes which are not there
+  return sum_of(entries, bytes) == sum;
 }
 
 bool FileReader::is_complete() const {

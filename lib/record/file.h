@@ -20,7 +20,9 @@ namespace ub::record {
 
 // What stands at the beginning of an entry. Numbers are varints unless it says something else.
 enum class Entry : uint8_t {
-  kEnd,  // nothing was written here
+  kNothing,  // nothing was written here
+  kPiece,    // bytes of the entries that follow, up to the next piece, in 4 bytes; their CRC-32 in 4 bytes; both are 0
+             // while the piece grows, so they stay 0 if the writer is killed
   // What applications did before the next call.
   kPosted,     // ring, slots, differences of these slots to the last one of the ring
   kJumped,     // ring, value: an index that a producer set without producing
@@ -37,9 +39,9 @@ enum class Entry : uint8_t {
   kRefused,    // the number of the tx_begin() of this call that got no room
   kCopy,       // the number of the copy of this call that was not done at once, CopyResult
   kBadIcrc,    // the frame of this call was dropped, and its CRC is wrong
-  kSent,       // link, bytes of the header, its CRC-32 in 4 bytes: a frame was sent
+  kSent,       // link, bytes of the frame, the digest of its header in 4 bytes: a frame was sent
   kHeader,     // differences of the header to that of the last frame sent: before kSent, if headers are wanted
-  kPayload,    // bytes, payload, the CRC-32 of the whole frame in 4 bytes: of a frame sent, before kSent, if payload is
+  kPayload,    // bytes, payload, the digest of the whole frame in 4 bytes: of a frame sent, before kSent, if payload is
                // wanted
   kResult,     // bytes, results of the call
   // A turn ends: what it has done to rings is seen by applications.
@@ -110,17 +112,29 @@ class FileWriter {
 
   // What was written behind the header is the image, and it is complete.
   void seal_image();
+  // Between two entries: those so far get a sum if there are enough of them.
+  void end_piece_if_large() {
+    if (used_ - piece_ < kPieceOfEntries) [[likely]]
+      return;
+    seal_piece();
+    begin_piece();
+  }
   // Cuts the file to what was written.
   void finish(Ended);
 
  private:
   FileWriter() = default;
+  static constexpr size_t kPieceOfEntries = 1 << 16;
+
   bool allocate(size_t bytes);
+  void begin_piece();
+  void seal_piece();
 
   std::string path_;
   int fd_ = -1;
   std::byte* data_ = nullptr;
   size_t most_ = 0, allocated_ = 0, used_ = 0;
+  size_t piece_ = 0;  // where the entries of the piece begin; 0: none was begun
 };
 
 class FileReader {
@@ -134,6 +148,8 @@ class FileReader {
   std::span<const std::byte> body() const { return {data_ + kHeaderPage, whole_ - kHeaderPage}; }
   // False: the image is not complete, or it or the header is damaged.
   bool has_good_image() const;
+  // Behind the header of a piece of entries. False: they are damaged.
+  bool is_good_piece(const std::byte* entries, uint32_t bytes, uint32_t sum) const;
   // Does the file end as whoever wrote it meant, and not within a call?
   bool is_complete() const;
   size_t bytes() const { return bytes_; }

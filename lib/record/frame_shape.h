@@ -24,7 +24,6 @@ constexpr size_t kMostKept = 512;  // bytes of a frame that a recording keeps, p
 
 // What is kept of a frame that was sent: all in front of its payload, or of its CRC.
 std::span<const std::byte> header_of(std::span<const std::byte> eth_frame, const FrameShape&);
-uint32_t sum_of(std::span<const std::byte> bytes);
 
 // The CRC that the frame should have. Its sum is not kNone.
 uint32_t right_icrc(std::span<const std::byte> eth_frame, const FrameShape&);

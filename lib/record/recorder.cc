@@ -107,26 +107,12 @@ void Recorder::stop(Ended ended) {
   file_->finish(ended);
 }
 
-// Room for an entry; null: nothing is recorded any more.
-std::byte* Recorder::begin_entry(size_t most) {
-  if (!recorded()) return nullptr;
-  std::byte* at = file_->room(most);
-  if (at == nullptr) stop(file_->fits(most) ? Ended::kNoSpace : Ended::kFull);
-  return at;
-}
-
-std::byte* Recorder::put_time(std::byte* at, Instant now) {
-  const uint64_t before = std::exchange(last_ns_, static_cast<uint64_t>(now.ns));
-  return put_varint(at, last_ns_ - before);
+std::byte* Recorder::end_for_want_of_room(size_t most) {
+  stop(file_->fits(most) ? Ended::kNoSpace : Ended::kFull);
+  return nullptr;
 }
 
 // ---- turns -----------------------------------------------------------------------------------------------------
-
-void Recorder::begin_turn() {
-  in_turn_ = true;
-  turn_began_ = recorded() ? file_->used() : 0;
-  take_all();
-}
 
 void Recorder::tell() {
   const Digest digest = shadows_.tell();
@@ -145,14 +131,17 @@ void Recorder::end_turn() {
 }
 
 void Recorder::put_turn_end() {
-  if (std::byte* at = begin_entry(1)) {
-    *at++ = static_cast<std::byte>(Entry::kTurnEnd);
-    file_->commit(at);
-  }
+  std::byte* at = begin_entry(1);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kTurnEnd);
+  file_->commit(at);
+  file_->end_piece_if_large();
 }
 
 void Recorder::take_all() {
-  for (uint32_t i = 1; i < shadows_.size(); ++i) take(i);
+  for (const uint32_t number : shadows_.of(RingKind::kSend)) take_posted(number, shadows_[number]);
+  for (const uint32_t number : shadows_.of(RingKind::kReceive)) take_posted(number, shadows_[number]);
+  for (const uint32_t number : shadows_.of(RingKind::kCompletion)) take_completion_side(number, shadows_[number]);
 }
 
 // What an application rang for was posted before it rang, but perhaps after the turn began.
@@ -168,7 +157,10 @@ void Recorder::take_rung(Call call, uint32_t object) {
 void Recorder::take(uint32_t number) {
   Ring& ring = shadows_[number];
   if (ring.kind == RingKind::kNone) return;
-  if (ring.kind == RingKind::kCompletion) return take_completion_side(number, ring);
+  ring.kind == RingKind::kCompletion ? take_completion_side(number, ring) : take_posted(number, ring);
+}
+
+void Recorder::take_posted(uint32_t number, Ring& ring) {
   const uint32_t produced = look(ring.real_indices->produced);
   if (produced != ring.produced) take_elements(number, ring, produced);
   if (ring.real_limits != nullptr) take_rate(number, ring);
@@ -322,20 +314,14 @@ void Recorder::put_results(std::initializer_list<Bytes> results) {
 
 void Recorder::end(std::initializer_list<Bytes> results) {
   if (--depth_ != 0) return;
-  put_results(results);
-  begun_ = copies_ = 0;
-  frame_ = {};
-  if (!in_turn_) {
-    tell();
-    put_turn_end();
-  }
-  settle_lent(results);
+  if (results.size() != 0) put_results(results);
+  end_answers();
+  if (lent_ != 0 || object_ != 0) settle_lent(results);
 }
 
 // What the call made or destroyed.
 void Recorder::settle_lent(std::initializer_list<Bytes> results) {
   const uint32_t lent = std::exchange(lent_, 0), object = std::exchange(object_, 0);
-  if (lent == 0 && object == 0) return;
   const bool ok = results.size() != 0 && results.begin()->front() == static_cast<std::byte>(Status::kOk);
   if (lent != 0 && ok) {
     uint32_t id;
@@ -495,7 +481,7 @@ void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   *at++ = static_cast<std::byte>(Entry::kSent);
   at = put_varint(at, link);
   at = put_varint(at, frame.size());
-  store_le32(at, sum_of(header));
+  store_le32(at, digest_of(header));
   file_->commit(at + 4);
 }
 
@@ -505,7 +491,7 @@ void Recorder::put_sent_payload(std::span<const std::byte> frame, const FrameSha
   *at++ = static_cast<std::byte>(Entry::kPayload);
   at = put_varint(at, shape.payload_bytes);
   at = put_bytes(at, frame.data() + shape.payload_at, shape.payload_bytes);
-  store_le32(at, sum_of(frame));
+  store_le32(at, digest_of(frame));
   file_->commit(at + 4);
 }
 

@@ -83,7 +83,7 @@ class UnrecordedReplayHost {
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     const std::span<const std::byte> whole(frame, bytes);
-    sent_.push_back({link, static_cast<uint32_t>(bytes), sum_of(header_of(whole, shape_of(whole))),
+    sent_.push_back({link, static_cast<uint32_t>(bytes), digest_of(header_of(whole, shape_of(whole))),
                      {whole.begin(), whole.end()}});
     tx_abort(link, frame);
   }

@@ -83,6 +83,7 @@ class Replayer {
   Replayer() = default;
   bool take_start(std::string* why);
   bool take_change(Entry);
+  bool check_piece();
   bool end_turn();
   bool take_lent(uint32_t number);
   void take_consumed(Ring& ring, uint32_t count);
