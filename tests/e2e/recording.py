@@ -242,7 +242,7 @@ class Tests:
                                 ((path, "--size", "9M"), "has no room in")):
                 said = self.ask(pages, pid, "on", *words, code=FAILED)
                 check(text in said and len(said.splitlines()) == 1, said)
-            for words in ((), (path, "--size", "x"), (path, "--size", "-1"), (path, "--files", "-1")):
+            for words in ((), ("",), (path, "--size", "x"), (path, "--size", "-1"), (path, "--files", "-1")):
                 self.ask(pages, pid, "on", *words, code=USAGE)
             check("no recording" in self.ask(pages, pid, "off", code=FAILED), "an end without a beginning")
             image = self.written(self.ask(pages, pid, "on", path))

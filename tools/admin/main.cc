@@ -2,18 +2,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <vector>
 
 #include "tools/admin/commands.h"
 #include "tools/admin/doctor.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace ub::tools;
   CLI::App app("urma_admin - look at the configuration, the devices and the running instances of SoftUB", "urma_admin");
   // "-1" would be taken for a very large number.
   const auto no_minus = [](std::string& text) -> std::string {
     return text.starts_with('-') ? "a size is not negative" : "";
   };
+  const CLI::Validator not_empty([](std::string& text) { return text.empty() ? "a path has at least one letter" : ""; },
+                                 "");
   const CLI::Validator file_size = CLI::Validator(no_minus, "") & CLI::AsSizeValue(false);
   app.set_version_flag("--version", std::string("urma_admin ") + UB_VERSION);
   app.footer(R"(Examples:
@@ -93,7 +98,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* pcap = app.add_subcommand("pcap", "the frames of a running instance, into a pcap-ng file");
   pcap->require_subcommand(1);
   auto* pcap_on = pcap->add_subcommand("on", "begin; the file is made by the instance");
-  pcap_on->add_option("FILE", capture_wish.path, "where to; it must not exist")->required();
+  pcap_on->add_option("FILE", capture_wish.path, "where to; it must not exist")->required()->check(not_empty);
   pcap_on->add_option("filter", capture_wish.filter,
                       "terms that all have to hold: link=1,3..5, direction=in, tpn=2424835, kind=record,rtp, "
                       "peer=10.0.0.2, dropped=rx.drop.*");
@@ -116,7 +121,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       app.add_subcommand("record", "all that enters the protocol core of a running instance, for urma_replay");
   record->require_subcommand(1);
   auto* record_on = record->add_subcommand("on", "begin; the file is made by the instance");
-  record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required();
+  record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required()->check(not_empty);
   record_on->add_option("--size", record_wish.bytes, "bytes of a file at most, such as 100M")
       ->transform(file_size)
       ->default_str("256M");
@@ -200,4 +205,13 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     fmt::print(stderr, "urma_admin: {}\n", e.what());
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int status = run(argc, argv);
+  if (std::fflush(stdout) == 0) return status;
+  std::perror("urma_admin: cannot print");  // somebody relies on it
+  return status == 0 ? 1 : status;
 }
