@@ -284,7 +284,7 @@ bool Replayer::rerecord(const std::string& path, const Selection& selection, Rec
     return false;
   }
   const std::span<std::byte> arena(arena_.data(), arena_.bytes());
-  RecorderOptions options{.headers = true, .payload = header().has_payload != 0};
+  RecorderOptions options{.headers = header().has_headers != 0, .payload = header().has_payload != 0};
   options.most_bytes = kHeaderPage + file_->bytes() * 2 + (size_t{64} << 20);
   options.recording = header().recording;
   if (!recorder->begin_shadows() || !lend_rings(*recorder, *core_)) {
