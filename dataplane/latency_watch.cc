@@ -19,7 +19,9 @@ using enum LatencyStage;
 constexpr uint32_t kQp = 1u << 31;
 constexpr uint32_t kQueue = 1u << 30;  // where TPNs are owners, too, which have 24 bits
 
+// Of a queue that was destroyed what was sent may be sent again, and is not told apart.
 const WrState* started_request(const SendQueue& q, uint32_t number) {
+  if (!q.in_use) return nullptr;
   return number - q.started_head < q.started_tail - q.started_head ? &q.work[number & q.work_mask] : nullptr;
 }
 

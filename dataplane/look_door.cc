@@ -48,9 +48,11 @@ void LookDoor::serve(const std::function<std::string(std::string_view)>& answer)
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   for (int i = 0; i < count; ++i) {
     const int fd = ready[static_cast<size_t>(i)].data.fd;
+    // What a tool wanted that has gone is not done: nobody would know of it.
+    const bool has_gone = (ready[static_cast<size_t>(i)].events & (EPOLLRDHUP | EPOLLHUP)) != 0;
     if (fd == listener_.get()) {
       admit();
-    } else if (!serve_one(fd, answer)) {
+    } else if (has_gone || !serve_one(fd, answer)) {
       std::erase_if(visitors_, [fd](const ipc::Fd& v) { return v.get() == fd; });
     }
   }

@@ -255,7 +255,7 @@ class Nic {
   bool has_faults() const { return port_down_ || stop_fault_; }
   bool drive_specially(Acks acks);
   void send_posted_specially(uint32_t jetty, Acks acks);
-  template <class Fn>
+  template <bool kByDoorbell, class Fn>
   auto in_watched_turn(Fn fn);
   // Owned: as Worker::send_owed().
   void send_owed() {

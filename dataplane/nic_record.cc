@@ -17,17 +17,19 @@ namespace ub {
 namespace {
 
 constexpr std::string_view kUsage =
-    "requests are: record on BYTES FILES HEADERS file=PATH, record status, record off";
+    "requests are: record on BYTES FILES HEADERS PAYLOAD file=PATH, record status, record off";
 
-// "BYTES FILES HEADERS file=PATH": the path is the rest of the line.
+// "BYTES FILES HEADERS PAYLOAD file=PATH": the path is the rest of the line.
 bool read_wish(std::string_view text, NicRecording* recording, std::string* why) {
   *why = kUsage;
-  uint64_t bytes = 0, headers = 0;
+  uint64_t bytes = 0, headers = 0, payload = 0;
   if (!read_number(take_part(&text, ' '), &bytes)) return false;
   if (!read_number(take_part(&text, ' '), &recording->files)) return false;
-  if (!read_number(take_part(&text, ' '), &headers) || !text.starts_with("file=")) return false;
+  if (!read_number(take_part(&text, ' '), &headers) || !read_number(take_part(&text, ' '), &payload)) return false;
+  if (!text.starts_with("file=")) return false;
   recording->path = text.substr(5);
   recording->options.headers = headers != 0;
+  recording->options.payload = payload != 0;
   recording->options.most_bytes = bytes;
   if (!recording->path.starts_with('/')) {
     *why = "the path of a recording has to be absolute";

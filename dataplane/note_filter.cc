@@ -68,6 +68,12 @@ std::string list_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
+uint32_t Note::* number_behind(std::string_view noun, Stage stage) {
+  for (const NamedNumber& n : numbers_of_stages()[static_cast<uint32_t>(stage)])
+    if (n.noun == noun) return n.number;
+  return nullptr;
+}
+
 std::vector<std::string> note_nouns() {
   std::set<std::string> nouns;
   for (const NamedNumbers& numbers : numbers_of_stages())

@@ -34,6 +34,9 @@ class NoteFilter {
   std::vector<bool> stages_;  // by Stage; empty: all
 };
 
+// The number that a note of this stage has behind that noun; null: it has none.
+uint32_t Note::* number_behind(std::string_view noun, Stage);
+
 // The nouns that numbers of notes have: "channel", "JFC", "packet" and so on, sorted.
 std::vector<std::string> note_nouns();
 

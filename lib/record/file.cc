@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/bytes.h"
 #include "lib/base/crc32.h"
 #include "lib/base/fnv.h"
 #include "lib/transport/bypass/asked.h"
@@ -25,9 +27,11 @@ namespace ub::record {
 
 namespace {
 
-constexpr size_t kPiece = 1 << 20;  // is allocated and mapped at once
+constexpr size_t kStep = 1 << 20;  // is allocated and mapped at once
 
-constexpr uint16_t this_machine() {
+constexpr bool is_little_endian() { return std::endian::native == std::endian::little; }
+
+uint16_t this_machine() {
 #if defined(__x86_64__)
   return EM_X86_64;
 #elif defined(__aarch64__)
@@ -54,7 +58,7 @@ const char* sentence_of(Ended ended) {
     case Ended::kFull:
       return "it had as many bytes as it may";
     case Ended::kNoSpace:
-      return "the disk was full";
+      return "the disk was full, or the file as large as its process may make one";
     case Ended::kNoMemory:
       return "there was no memory";
   }
@@ -84,22 +88,19 @@ std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t m
     *why = failed("create", path);
     return nullptr;
   }
-  file->most_ = std::max(most_bytes, kHeaderPage + kPiece);
+  file->most_ = std::max(most_bytes, kHeaderPage + kStep);
   void* at = mmap(nullptr, file->most_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd_, 0);
-  if (at == MAP_FAILED) {
-    *why = failed("map", path);
-    return nullptr;
-  }
-  file->data_ = static_cast<std::byte*>(at);
-  if (!file->allocate(kHeaderPage)) {
-    *why = failed("write", path);
+  if (at != MAP_FAILED) file->data_ = static_cast<std::byte*>(at);
+  if (at == MAP_FAILED || !file->allocate(kHeaderPage)) {
+    *why = failed(at == MAP_FAILED ? "map" : "write", path);
+    unlink(path.c_str());
     return nullptr;
   }
   FileHeader& h = file->header();
   std::memcpy(h.magic, kFileMagic, sizeof h.magic);
   h.format = kFileFormat;
   h.machine = this_machine();
-  h.little_endian = std::endian::native == std::endian::little;
+  h.little_endian = is_little_endian();
   h.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
   strncpy(h.version, built_version(), sizeof h.version - 1);
   strncpy(h.commit, built_commit(), sizeof h.commit - 1);
@@ -113,8 +114,12 @@ std::unique_ptr<FileWriter> FileWriter::create(const std::string& path, size_t m
 bool FileWriter::allocate(size_t bytes) {
   const size_t wanted = used_ + bytes;
   if (wanted > most_) return false;
-  const size_t end = std::min(most_, (wanted + kPiece - 1) / kPiece * kPiece);
-  const int failed = posix_fallocate(fd_, static_cast<off_t>(allocated_), static_cast<off_t>(end - allocated_));
+  const size_t end = std::min(most_, (wanted + kStep - 1) / kStep * kStep);
+  // A file that is larger than the process may make one would kill it, too.
+  rlimit limit{};
+  int failed = getrlimit(RLIMIT_FSIZE, &limit) == 0 && end > limit.rlim_cur ? EFBIG : EINTR;
+  while (failed == EINTR)
+    failed = posix_fallocate(fd_, static_cast<off_t>(allocated_), static_cast<off_t>(end - allocated_));
   if (failed != 0) {
     errno = failed;
     return false;
@@ -128,18 +133,40 @@ bool FileWriter::allocate(size_t bytes) {
 
 namespace {
 
-uint32_t sum_of_image(const std::byte* file, uint64_t end) {
-  return crc32_final(crc32_update(crc32_init(), file + kHeaderPage, end - kHeaderPage));
-}
+uint32_t sum_of(const std::byte* from, size_t bytes) { return crc32_final(crc32_update(crc32_init(), from, bytes)); }
+uint32_t sum_of_image(const std::byte* file, uint64_t end) { return sum_of(file + kHeaderPage, end - kHeaderPage); }
+uint32_t sum_of_header(const std::byte* file) { return sum_of(file, offsetof(FileHeader, header_sum)); }
 
 }  // namespace
 
 void FileWriter::seal_image() {
   header().image_sum = sum_of_image(data_, used_);
   header().image_end = used_;
+  header().header_sum = sum_of_header(data_);
+  begin_piece();
+}
+
+constexpr size_t kPieceHeader = 1 + 2 * sizeof(uint32_t);
+
+void FileWriter::begin_piece() {
+  piece_ = 0;
+  std::byte* at = room(kPieceHeader);
+  if (at == nullptr) return;
+  *at = static_cast<std::byte>(Entry::kPiece);
+  std::memset(at + 1, 0, kPieceHeader - 1);
+  commit(at + kPieceHeader);
+  piece_ = used_;
+}
+
+void FileWriter::seal_piece() {
+  if (piece_ == 0) return;
+  const auto bytes = static_cast<uint32_t>(used_ - piece_);
+  store_le32(data_ + piece_ - 4, sum_of(data_ + piece_, bytes));
+  store_le32(data_ + piece_ - 8, bytes);
 }
 
 void FileWriter::finish(Ended ended) {
+  seal_piece();
   header().ended = static_cast<uint32_t>(ended);
   (void)!ftruncate(fd_, static_cast<off_t>(used_));
 }
@@ -153,11 +180,16 @@ FileWriter::~FileWriter() {
 
 std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::string* why) {
   std::unique_ptr<FileReader> file(new FileReader);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe lets nobody wait
   struct stat st {};
   if (fd < 0 || fstat(fd, &st) != 0) {
     *why = failed("open", path);
     if (fd >= 0) close(fd);
+    return nullptr;
+  }
+  if (!S_ISREG(st.st_mode)) {
+    *why = path + " is no recording: it is no file";
+    close(fd);
     return nullptr;
   }
   file->bytes_ = static_cast<size_t>(st.st_size);
@@ -174,7 +206,8 @@ std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::strin
   } else if (h.format != kFileFormat) {
     *why = path + " has format " + std::to_string(h.format) + ", and this program reads format " +
            std::to_string(kFileFormat);
-  } else if (h.machine != this_machine() || h.page_bytes != static_cast<uint32_t>(sysconf(_SC_PAGESIZE))) {
+  } else if (h.machine != this_machine() || h.little_endian != is_little_endian() ||
+             h.page_bytes != static_cast<uint32_t>(sysconf(_SC_PAGESIZE))) {
     *why = path + " was recorded on another architecture (machine " + std::to_string(h.machine) + ", pages of " +
            std::to_string(h.page_bytes) + " bytes); replay it on one like it";
   } else if (h.layout != layout_of_state()) {
@@ -189,7 +222,19 @@ std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::strin
 
 bool FileReader::has_good_image() const {
   const FileHeader& h = header();
-  return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_image(data_, h.image_end) == h.image_sum;
+  return h.image_end >= kHeaderPage && h.image_end <= whole_ && sum_of_header(data_) == h.header_sum &&
+         sum_of_image(data_, h.image_end) == h.image_sum;
+}
+
+bool FileReader::is_good_piece(const std::byte* entries, uint32_t bytes, uint32_t sum) const {
+  const auto left = static_cast<size_t>(data_ + whole_ - entries);
+  if (bytes > left) return is_cut();  // its sum is that of bytes which are not there
+  return sum_of(entries, bytes) == sum;
+}
+
+bool FileReader::is_complete() const {
+  const auto ended = static_cast<Ended>(header().ended.load(std::memory_order_relaxed));
+  return !is_cut() && (ended == Ended::kStopped || ended == Ended::kNextFile);
 }
 
 FileReader::~FileReader() {

@@ -20,7 +20,9 @@ namespace ub::record {
 
 // What stands at the beginning of an entry. Numbers are varints unless it says something else.
 enum class Entry : uint8_t {
-  kEnd,  // nothing was written here
+  kNothing,  // nothing was written here
+  kPiece,    // bytes of the entries that follow, up to the next piece, in 4 bytes; their CRC-32 in 4 bytes; both are 0
+             // while the piece grows, so they stay 0 if the writer is killed
   // What applications did before the next call.
   kPosted,     // ring, slots, differences of these slots to the last one of the ring
   kJumped,     // ring, value: an index that a producer set without producing
@@ -32,13 +34,15 @@ enum class Entry : uint8_t {
   kCall,       // call, bytes, arguments
   kTurnCall,   // call, time since the last one, arguments
   kFrame,      // call (on_packet or on_lane_frame), time, link, length, payload at, payload bytes, differences of what
-               // is left to the last such frame
+               // is left to the last such frame; then the payload, if that is wanted
   // What happened during the call.
   kRefused,    // the number of the tx_begin() of this call that got no room
   kCopy,       // the number of the copy of this call that was not done at once, CopyResult
   kBadIcrc,    // the frame of this call was dropped, and its CRC is wrong
-  kSent,       // link, bytes of the header, its CRC-32 in 4 bytes: a frame was sent
+  kSent,       // link, bytes of the frame, the digest of its header in 4 bytes: a frame was sent
   kHeader,     // differences of the header to that of the last frame sent: before kSent, if headers are wanted
+  kPayload,    // bytes, payload, the digest of the whole frame in 4 bytes: of a frame sent, before kSent, if payload is
+               // wanted
   kResult,     // bytes, results of the call
   // A turn ends: what it has done to rings is seen by applications.
   kTurnEnd,
@@ -46,7 +50,7 @@ enum class Entry : uint8_t {
 };
 
 constexpr char kFileMagic[8] = {'S', 'O', 'F', 'T', 'U', 'B', 'R', '1'};
-constexpr uint32_t kFileFormat = 1;
+constexpr uint32_t kFileFormat = 2;
 constexpr size_t kHeaderPage = 4096;
 
 struct FileHeader {
@@ -56,6 +60,7 @@ struct FileHeader {
   uint8_t little_endian;
   uint8_t has_headers;   // kHeader entries precede kSent
   uint8_t foreign_only;  // kCopy counts copies of foreign memory alone (foreign_pointer.h); others are done at once
+  uint8_t has_payload;   // of frames, and of elements that carry it
   char version[32];
   char commit[64];
   uint64_t layout;       // layout_of_state(): a Core with another one cannot take the image
@@ -66,13 +71,13 @@ struct FileHeader {
   uint64_t shadows, shadows_bytes;
   uint64_t began_ns;     // CLOCK_REALTIME
   int32_t process;
-  uint32_t ended;        // Ended
   uint32_t rings;        // in the image
-  uint32_t image_sum;    // CRC-32 of the image,
-  uint64_t image_end;    // which ends there; 0: it is not complete
   CoreConfig config;
+  uint64_t image_end;    // 0: it is not complete
+  uint32_t image_sum;    // CRC-32 of the image
+  uint32_t header_sum;   // and of this header, up to here
+  std::atomic<uint32_t> ended;    // Ended
   std::atomic<uint64_t> written;  // bytes of the file that are whole
-  std::atomic<uint64_t> entries, turns, calls;
 };
 static_assert(sizeof(FileHeader) <= kHeaderPage);
 
@@ -107,17 +112,29 @@ class FileWriter {
 
   // What was written behind the header is the image, and it is complete.
   void seal_image();
+  // Between two entries: those so far get a sum if there are enough of them.
+  void end_piece_if_large() {
+    if (used_ - piece_ < kPieceOfEntries) [[likely]]
+      return;
+    seal_piece();
+    begin_piece();
+  }
   // Cuts the file to what was written.
   void finish(Ended);
 
  private:
   FileWriter() = default;
+  static constexpr size_t kPieceOfEntries = 1 << 16;
+
   bool allocate(size_t bytes);
+  void begin_piece();
+  void seal_piece();
 
   std::string path_;
   int fd_ = -1;
   std::byte* data_ = nullptr;
   size_t most_ = 0, allocated_ = 0, used_ = 0;
+  size_t piece_ = 0;  // where the entries of the piece begin; 0: none was begun
 };
 
 class FileReader {
@@ -129,8 +146,13 @@ class FileReader {
   const FileHeader& header() const { return *reinterpret_cast<const FileHeader*>(data_); }
   // All that is whole, behind the header.
   std::span<const std::byte> body() const { return {data_ + kHeaderPage, whole_ - kHeaderPage}; }
-  // False: the image is not complete, or damaged.
+  // False: the image is not complete, or it or the header is damaged.
   bool has_good_image() const;
+  // Behind the header of a piece of entries. False: they are damaged.
+  bool is_good_piece(const std::byte* entries, uint32_t bytes, uint32_t sum) const;
+  // Does the file end as whoever wrote it meant, and not within a call?
+  bool is_complete() const;
+  size_t bytes() const { return bytes_; }
   bool is_cut() const { return header().written.load(std::memory_order_relaxed) > bytes_; }
 
  private:

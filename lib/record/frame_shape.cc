@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lib/base/crc32.h"
+#include "lib/base/bytes.h"
 #include "lib/transport/roce/types.h"
 #include "lib/transport/roce/wire/icrc.h"
 #include "lib/transport/roce/wire/mad.h"
@@ -31,11 +31,55 @@ void set_payload(FrameShape& shape, Frame frame, const std::byte* payload, uint3
   shape.payload_bytes = bytes;
 }
 
-// A Read response may have meta headers or not, which only its channel knows. To take the first bytes of payload for
-// headers does no harm.
-wire::Drop parse(const std::byte* p, const std::byte* end, uint8_t padding, wire::TaPacket& ta) {
-  const wire::Drop with_meta = wire::parse_transaction(p, end, padding, true, ta);
-  return with_meta == wire::Drop::kNone ? with_meta : wire::parse_transaction(p, end, padding, false, ta);
+// The bytes of transaction headers of each opcode, but UDETAH and TVETAH; 0: it is unknown, or they depend on more.
+struct HeaderSizes {
+  size_t of[256] = {}, with_meta[256] = {};
+
+  HeaderSizes() {
+    for (uint32_t code = 0; code < 256; ++code) {
+      const auto op = static_cast<wire::TaOpcode>(code);
+      const uint16_t shape = wire::ta_shape(op);
+      if ((shape & wire::kShapePayload) == 0 || (shape & wire::kShapeBe) != 0) continue;
+      const bool is_response = wire::ta_is_response_code(static_cast<uint8_t>(code));
+      of[code] = is_response ? wire::response_header_size(op, false) : wire::request_header_size(op, {});
+      with_meta[code] = is_response ? wire::response_header_size(op, true) : of[code];
+    }
+  }
+};
+const HeaderSizes kHeaderSizes;
+
+// What stands between the transaction headers at p and the padding before `end`. A recorder looks at each frame, so
+// only what decides where the payload begins is read. A Read response may have meta headers or not, which only its
+// channel knows. To take the first bytes of payload for headers does no harm.
+void find_payload(FrameShape& shape, Frame frame, const std::byte* p, const std::byte* end, uint8_t padding,
+                  bool compact) {
+  if (end - p < static_cast<ptrdiff_t>(wire::Btah::kSize)) return;
+  wire::Btah request;
+  (void)wire::Btah::read(p, wire::Btah::kSize, request);
+  const auto code = static_cast<uint8_t>(request.opcode);
+  const auto avail = static_cast<size_t>(end - p);
+  size_t headers = (compact ? kHeaderSizes.of : kHeaderSizes.with_meta)[code];
+  if (headers == 0) {
+    wire::TaPacket ta;
+    const wire::Drop drop = compact ? wire::parse_compact_transaction(p, end, padding, ta)
+                                    : wire::parse_transaction(p, end, padding, false, ta);
+    if (drop == wire::Drop::kNone) set_payload(shape, frame, ta.payload, ta.payload_len);
+    return;
+  }
+  if (wire::ta_is_response_code(code)) {
+    if (headers > avail) headers = kHeaderSizes.of[code];
+  } else {
+    headers += (request.ud_flag ? wire::Udetah::kSize : 0) + (request.tv_en ? wire::Tvetah::kSize : 0);
+  }
+  if (headers + padding < avail)
+    set_payload(shape, frame, p + headers, static_cast<uint32_t>(avail - padding - headers));
+}
+
+// A message to jetty 0 is one of set-up, which the Core reads.
+bool is_record(const std::byte* p, const std::byte* end, uint8_t padding) {
+  wire::TaPacket ta;
+  return wire::parse_transaction(p, end, padding, false, ta) == wire::Drop::kNone && !ta.is_response && ta.has_mt &&
+         ta.mt.tc_id == 0;
 }
 
 // RTP and UTP: from the transport header to the last byte before the CRC.
@@ -46,10 +90,8 @@ void find_in_transport(FrameShape& shape, Frame frame, const std::byte* p, const
   if (!unreliable && (!rtp.is_data() || rtp.fake)) return;
   p += wire::RtpHeader::kSize;
   if (rtp.nlp == wire::kNlpEntity) p += wire::EntityHeader::kSize;
-  wire::TaPacket ta;
-  if (p > end || parse(p, end, rtp.padding, ta) != wire::Drop::kNone) return;
-  const bool is_record = unreliable && !ta.is_response && ta.has_mt && ta.mt.tc_id == 0;
-  if (!is_record) set_payload(shape, frame, ta.payload, ta.payload_len);
+  if (p > end || (unreliable && is_record(p, end, rtp.padding))) return;
+  find_payload(shape, frame, p, end, rtp.padding, false);
 }
 
 void find_in_link_frame(FrameShape& shape, Frame frame) {
@@ -60,12 +102,10 @@ void find_in_link_frame(FrameShape& shape, Frame frame) {
     return;
   }
   wire::CompactPacket compact;
-  wire::TaPacket ta;
   if (wire::parse_compact(frame, compact) == wire::Drop::kNone) {
     shape.sum = FrameShape::Sum::kUbCna24;
     shape.icrc_at = static_cast<uint32_t>(compact.end - frame.data());
-    if (wire::parse_compact_transaction(compact.rest, compact.end, compact.ctp.padding, ta) == wire::Drop::kNone)
-      set_payload(shape, frame, ta.payload, ta.payload_len);
+    find_payload(shape, frame, compact.rest, compact.end, compact.ctp.padding, true);
     return;
   }
   wire::CnaPacket cna;
@@ -109,13 +149,15 @@ FrameShape shape_of(Frame frame) {
   return shape;
 }
 
-std::span<const std::byte> header_of(Frame frame) {
-  const FrameShape shape = shape_of(frame);
+std::span<const std::byte> header_of(Frame frame, const FrameShape& shape) {
   const size_t end = shape.sum != FrameShape::Sum::kNone ? shape.icrc_at : frame.size();
   return frame.first(std::min(shape.payload_bytes != 0 ? shape.payload_at : end, kMostKept));
 }
 
-uint32_t sum_of(Frame header) { return crc32_final(crc32_update(crc32_init(), header.data(), header.size())); }
+
+bool has_icrc(Frame frame, const FrameShape& shape) {
+  return shape.sum != FrameShape::Sum::kNone && load_le32(frame.data() + shape.icrc_at) != 0;
+}
 
 uint32_t right_icrc(Frame frame, const FrameShape& shape) {
   const std::byte* l3 = frame.data() + wire::kEthSize;

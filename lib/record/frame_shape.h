@@ -22,11 +22,12 @@ FrameShape shape_of(std::span<const std::byte> eth_frame);
 
 constexpr size_t kMostKept = 512;  // bytes of a frame that a recording keeps, payload apart
 
-// What is kept of a frame that was sent: all in front of its payload, or of its CRC. And its sum.
-std::span<const std::byte> header_of(std::span<const std::byte> eth_frame);
-uint32_t sum_of(std::span<const std::byte> header);
+// What is kept of a frame that was sent: all in front of its payload, or of its CRC.
+std::span<const std::byte> header_of(std::span<const std::byte> eth_frame, const FrameShape&);
 
 // The CRC that the frame should have. Its sum is not kNone.
 uint32_t right_icrc(std::span<const std::byte> eth_frame, const FrameShape&);
+// Has it one, as frames of a wire that may corrupt them have?
+bool has_icrc(std::span<const std::byte> eth_frame, const FrameShape&);
 
 }  // namespace ub::record

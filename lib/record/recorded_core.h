@@ -32,8 +32,8 @@ class RecordedCore {
   RecordedCore(CoreType& core, Recorder& recorder) : core_(core), recorder_(recorder) {}
 
   // Around a turn, and before applications are told of events.
-  void begin_turn(Instant now) {
-    recorder_.begin_turn();
+  void begin_turn(Instant now, Recorder::Look look = Recorder::Look::kAll) {
+    recorder_.begin_turn(look);
     for (const uint32_t id : recorder_.take_unflushed()) core_.set_state(now, id, QueueState::kError);
   }
   void end_turn() { recorder_.end_turn(); }
@@ -63,7 +63,7 @@ class RecordedCore {
     if (core_.is_at_rest()) return 0;
     recorder_.begin_turn_call(Call::kPollPackets, now, budget, static_cast<uint64_t>(acks));
     const size_t sent = core_.poll_packets(now, budget, acks);
-    recorder_.end({CallLog::Bytes(std::as_bytes(std::span(&sent, 1)))});
+    recorder_.end_call();  // what was sent, it has
     return sent;
   }
   size_t poll_events(std::span<Event> out) {
@@ -88,7 +88,9 @@ class RecordedCore {
 template <class Recorded>
 class RecordedTurn {
  public:
-  RecordedTurn(Recorded& recorded, Instant now) : recorded_(recorded) { recorded_.begin_turn(now); }
+  RecordedTurn(Recorded& recorded, Instant now, Recorder::Look look) : recorded_(recorded) {
+    recorded_.begin_turn(now, look);
+  }
   ~RecordedTurn() { recorded_.end_turn(); }
   RecordedTurn(const RecordedTurn&) = delete;
   RecordedTurn& operator=(const RecordedTurn&) = delete;

@@ -75,6 +75,7 @@ bool Recorder::begin(const std::string& path, const RecorderOptions& options, co
   FileHeader& h = file_->header();
   h.config = config;
   h.has_headers = options.headers;
+  h.has_payload = options.payload;
   h.foreign_only = options.foreign_only;
   h.recording = options.recording;
   h.number = options.number;
@@ -106,26 +107,12 @@ void Recorder::stop(Ended ended) {
   file_->finish(ended);
 }
 
-// Room for an entry; null: nothing is recorded any more.
-std::byte* Recorder::begin_entry(size_t most) {
-  if (!recorded()) return nullptr;
-  std::byte* at = file_->room(most);
-  if (at == nullptr) stop(file_->fits(most) ? Ended::kNoSpace : Ended::kFull);
-  return at;
-}
-
-std::byte* Recorder::put_time(std::byte* at, Instant now) {
-  const uint64_t before = std::exchange(last_ns_, static_cast<uint64_t>(now.ns));
-  return put_varint(at, last_ns_ - before);
+std::byte* Recorder::end_for_want_of_room(size_t most) {
+  stop(file_->fits(most) ? Ended::kNoSpace : Ended::kFull);
+  return nullptr;
 }
 
 // ---- turns -----------------------------------------------------------------------------------------------------
-
-void Recorder::begin_turn() {
-  in_turn_ = true;
-  turn_began_ = recorded() ? file_->used() : 0;
-  take_all();
-}
 
 void Recorder::tell() {
   const Digest digest = shadows_.tell();
@@ -144,14 +131,17 @@ void Recorder::end_turn() {
 }
 
 void Recorder::put_turn_end() {
-  if (std::byte* at = begin_entry(1)) {
-    *at++ = static_cast<std::byte>(Entry::kTurnEnd);
-    file_->commit(at);
-  }
+  std::byte* at = begin_entry(1);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kTurnEnd);
+  file_->commit(at);
+  file_->end_piece_if_large();
 }
 
 void Recorder::take_all() {
-  for (uint32_t i = 1; i < shadows_.size(); ++i) take(i);
+  for (const uint32_t number : shadows_.of(RingKind::kSend)) take_posted(number, shadows_[number]);
+  for (const uint32_t number : shadows_.of(RingKind::kReceive)) take_posted(number, shadows_[number]);
+  for (const uint32_t number : shadows_.of(RingKind::kCompletion)) take_completion_side(number, shadows_[number]);
 }
 
 // What an application rang for was posted before it rang, but perhaps after the turn began.
@@ -167,7 +157,10 @@ void Recorder::take_rung(Call call, uint32_t object) {
 void Recorder::take(uint32_t number) {
   Ring& ring = shadows_[number];
   if (ring.kind == RingKind::kNone) return;
-  if (ring.kind == RingKind::kCompletion) return take_completion_side(number, ring);
+  ring.kind == RingKind::kCompletion ? take_completion_side(number, ring) : take_posted(number, ring);
+}
+
+void Recorder::take_posted(uint32_t number, Ring& ring) {
   const uint32_t produced = look(ring.real_indices->produced);
   if (produced != ring.produced) take_elements(number, ring, produced);
   if (ring.real_limits != nullptr) take_rate(number, ring);
@@ -189,7 +182,7 @@ void Recorder::take_elements(uint32_t number, Ring& ring, uint32_t produced) {
     alignas(Wqe) std::byte element[kSlotBytes];
     std::memcpy(element, ring.real_elements() + offset, kSlotBytes);
     std::memcpy(ring.elements() + offset, element, kSlotBytes);
-    inline_bytes.blank(element, produced - slot);
+    if (!options_.payload) inline_bytes.blank(element, produced - slot);
     if (at != nullptr) at = put_difference(at, ring.like, element, kSlotBytes);
   }
   if (at != nullptr) file_->commit(at);
@@ -250,7 +243,8 @@ void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<cons
   }
   const size_t tail_at = shape.payload_at + shape.payload_bytes;
   const size_t kept = frame.size() - shape.payload_bytes;
-  std::byte* at = begin_entry(2 + 5 * kMostVarint + most_difference(LikeFrames::kMostBytes));
+  const size_t payload_kept = options_.payload ? shape.payload_bytes : 0;
+  std::byte* at = begin_entry(2 + 5 * kMostVarint + most_difference(LikeFrames::kMostBytes) + payload_kept);
   if (at == nullptr) return;
   *at++ = static_cast<std::byte>(Entry::kFrame);
   *at++ = static_cast<std::byte>(call);
@@ -264,7 +258,7 @@ void Recorder::begin_frame(Call call, Instant now, uint32_t link, std::span<cons
   std::memcpy(rest + shape.payload_at, frame.data() + tail_at, frame.size() - tail_at);
   std::memset(rest + kept, 0, words(kept) - kept);
   at = put_difference(at, frames_in_.of(link, kept), rest, words(kept));
-  file_->commit(at);
+  file_->commit(put_bytes(at, frame.data() + shape.payload_at, payload_kept));
 }
 
 // ---- control calls ---------------------------------------------------------------------------------------------
@@ -320,20 +314,14 @@ void Recorder::put_results(std::initializer_list<Bytes> results) {
 
 void Recorder::end(std::initializer_list<Bytes> results) {
   if (--depth_ != 0) return;
-  put_results(results);
-  begun_ = copies_ = 0;
-  frame_ = {};
-  if (!in_turn_) {
-    tell();
-    put_turn_end();
-  }
-  settle_lent(results);
+  if (results.size() != 0) put_results(results);
+  end_answers();
+  if (lent_ != 0 || object_ != 0) settle_lent(results);
 }
 
 // What the call made or destroyed.
 void Recorder::settle_lent(std::initializer_list<Bytes> results) {
   const uint32_t lent = std::exchange(lent_, 0), object = std::exchange(object_, 0);
-  if (lent == 0 && object == 0) return;
   const bool ok = results.size() != 0 && results.begin()->front() == static_cast<std::byte>(Status::kOk);
   if (lent != 0 && ok) {
     uint32_t id;
@@ -475,7 +463,9 @@ void Recorder::copied(CopyResult result) {
 
 void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   if (depth_ == 0) return;
-  const std::span<const std::byte> header = header_of(frame);
+  const FrameShape shape = shape_of(frame);
+  if (options_.payload) put_sent_payload(frame, shape);
+  const std::span<const std::byte> header = header_of(frame, shape);
   const size_t bytes = header.size();
   std::byte* at = begin_entry(6 + 4 * kMostVarint + most_difference(LikeFrames::kMostBytes));
   if (at == nullptr) return;
@@ -491,7 +481,17 @@ void Recorder::sent(uint32_t link, std::span<const std::byte> frame) {
   *at++ = static_cast<std::byte>(Entry::kSent);
   at = put_varint(at, link);
   at = put_varint(at, frame.size());
-  store_le32(at, sum_of(header));
+  store_le32(at, digest_of(header));
+  file_->commit(at + 4);
+}
+
+void Recorder::put_sent_payload(std::span<const std::byte> frame, const FrameShape& shape) {
+  std::byte* at = begin_entry(1 + kMostVarint + shape.payload_bytes + 4);
+  if (at == nullptr) return;
+  *at++ = static_cast<std::byte>(Entry::kPayload);
+  at = put_varint(at, shape.payload_bytes);
+  at = put_bytes(at, frame.data() + shape.payload_at, shape.payload_bytes);
+  store_le32(at, digest_of(frame));
   file_->commit(at + 4);
 }
 

@@ -44,7 +44,8 @@ class LikeFrames {
 
 struct RecorderOptions {
   size_t most_bytes = size_t{256} << 20;  // of a file
-  bool headers = false;                   // write the headers of frames that were sent, not only their CRCs
+  bool headers = false;                   // write the headers of frames that were sent, not only their digests
+  bool payload = false;                   // write payload, too
   bool foreign_only = false;              // the Host tells of copies of foreign memory alone
   uint64_t recording = 0;                 // the same in all files of a recording
   uint32_t number = 0;                    // of the file
@@ -59,7 +60,7 @@ class Recorder final : public CallLog {
              std::string* why);
   bool recorded() const { return file_ != nullptr && ended_ == Ended::kNot; }
   // Is the file nearly full? Then another one is to follow, between two turns.
-  bool is_nearly_full() const { return recorded() && !file_->fits(kLastBytes); }
+  bool is_nearly_full() const { return recorded() && !file_->fits(options_.payload ? kLastWithPayload : kLastBytes); }
   Ended ended() const { return ended_; }
   const FileWriter* file() const { return file_.get(); }
   Shadows& shadows() { return shadows_; }
@@ -71,8 +72,14 @@ class Recorder final : public CallLog {
   }
 
   // ---- turns -----------------------------------------------------------------------------------------------
+  // Which rings are looked at when a turn begins: all, or those alone that somebody rings for within it.
+  enum class Look : uint8_t { kAll, kRung };
   // Takes what applications did since the last turn. Calls outside of a turn are turns of their own.
-  void begin_turn();
+  void begin_turn(Look look = Look::kAll) {
+    in_turn_ = true;
+    turn_began_ = recorded() ? file_->used() : 0;
+    if (look == Look::kAll) take_all();
+  }
   // Applications see what was done. It may be called within a turn, before somebody is told of events.
   void tell();
   void end_turn();
@@ -93,7 +100,9 @@ class Recorder final : public CallLog {
     ((at = put_varint(at, static_cast<uint64_t>(numbers))), ...);
     file_->commit(at);
   }
-  void end_call() { end({}); }
+  void end_call() {
+    if (--depth_ == 0) end_answers();
+  }
 
   // ---- CallLog ---------------------------------------------------------------------------------------------
   void lend(JfcConfig*) override;
@@ -116,17 +125,37 @@ class Recorder final : public CallLog {
   void stop(Ended);
 
  private:
-  static constexpr size_t kLastBytes = 1 << 20;  // a turn writes less, unless rings are very long
+  // A turn writes less, unless rings are very long.
+  static constexpr size_t kLastBytes = 1 << 20, kLastWithPayload = 4 << 20;
 
-  std::byte* begin_entry(size_t most);
+  // Room for an entry; null: nothing is recorded any more.
+  std::byte* begin_entry(size_t most) {
+    if (!recorded()) return nullptr;
+    std::byte* at = file_->room(most);
+    return at != nullptr ? at : end_for_want_of_room(most);
+  }
+  std::byte* end_for_want_of_room(size_t most);
   void put_turn_end();
-  std::byte* put_time(std::byte* at, Instant now);
+  std::byte* put_time(std::byte* at, Instant now) {
+    const uint64_t before = std::exchange(last_ns_, now.ns);
+    return put_varint(at, last_ns_ - before);
+  }
   void take_all();
   void take(uint32_t ring);
+  void take_posted(uint32_t number, Ring& ring);
   void take_elements(uint32_t number, Ring& ring, uint32_t produced);
   void take_completion_side(uint32_t number, Ring& ring);
   void take_rate(uint32_t number, Ring& ring);
   void take_rung(Call call, uint32_t object);
+  // The call under way has no more answers. One outside of a turn is a turn.
+  void end_answers() {
+    begun_ = copies_ = 0;
+    frame_ = {};
+    if (!in_turn_) [[unlikely]] {
+      tell();
+      put_turn_end();
+    }
+  }
   bool begin_bell(Call, std::initializer_list<Bytes> arguments);
   void lend(const Ring& real, std::byte** slots, std::byte** source, QueueIndices** indices, std::byte** work,
             OwnerLimits** limits);
@@ -134,6 +163,7 @@ class Recorder final : public CallLog {
   void lend_simple(RingKind kind, Config* config);
   void settle_lent(std::initializer_list<Bytes> results);
   void put_results(std::initializer_list<Bytes> results);
+  void put_sent_payload(std::span<const std::byte> frame, const FrameShape&);
 
   std::unique_ptr<FileWriter> file_;
   RecorderOptions options_;

@@ -17,10 +17,15 @@
 
 namespace ub::record {
 
-// Memory of an application, of which a replay knows nothing.
+// Memory of an application that something is written to.
 inline std::byte* memory_of_nobody() {
   alignas(64) static std::byte bytes[64 * 1024];
   return bytes;
+}
+// And that something is read from: a replay knows nothing of it.
+inline const std::byte* bytes_of_nobody() {
+  alignas(64) static const std::byte zeros[64 * 1024]{};
+  return zeros;
 }
 
 // An argument that is a value, in the order of the parameters. finish() sees what stands behind all of them.
@@ -105,7 +110,7 @@ struct Argument<const bypass::StoreRequest&> {
   void decode(Input& in) { value = in.value<bypass::StoreRequest>(); }
   void finish(Input& in) {
     std::memcpy(enables, in.at(), std::min(in.left(), sizeof enables));
-    value.from = memory_of_nobody();
+    value.from = bytes_of_nobody();
     value.enables = in.empty() ? nullptr : enables;
   }
   const bypass::StoreRequest& get() { return value; }

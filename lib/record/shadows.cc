@@ -17,14 +17,6 @@ uint32_t load(const std::atomic<uint32_t>& index) { return index.load(std::memor
 
 }  // namespace
 
-void Digest::add(std::span<const std::byte> bytes) {
-  for (size_t i = 0; i < bytes.size(); i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min<size_t>(8, bytes.size() - i));
-    add(word);
-  }
-}
-
 // ---- memory ----------------------------------------------------------------------------------------------------
 
 std::byte* Shadows::allocate(size_t bytes) {
@@ -63,15 +55,12 @@ uint32_t Shadows::lend(const Ring& real) {
                    (real.real_source == nullptr) == (ring.source == nullptr) &&
                    (real.work_bytes == 0) == (ring.work == nullptr) &&
                    (real.real_limits == nullptr) == (ring.limits == nullptr);
-  uint32_t number;
-  if (free_rings_.empty()) {
-    number = size();
-    rings_.push_back(ring);
-  } else {
+  uint32_t number = size();
+  if (!free_rings_.empty()) {
     number = free_rings_.back();
     free_rings_.pop_back();
-    rings_[number] = ring;
   }
+  set(number, ring);
   if (all) return number;
   give_back(number);
   return 0;
@@ -109,9 +98,20 @@ void Shadows::return_contents(const Ring& ring) {
   }
 }
 
-void Shadows::put(uint32_t number, const Ring& ring) {
+void Shadows::set(uint32_t number, const Ring& ring) {
   if (number >= rings_.size()) rings_.resize(number + 1);
-  const Ring former = std::exchange(rings_[number], ring);
+  if (const RingKind former = rings_[number].kind; former != ring.kind) {
+    const auto list = [this](RingKind kind) -> std::vector<uint32_t>& { return by_kind_[static_cast<size_t>(kind)]; };
+    if (former != RingKind::kNone) std::erase(list(former), number);
+    if (ring.kind != RingKind::kNone)
+      list(ring.kind).insert(std::upper_bound(list(ring.kind).begin(), list(ring.kind).end(), number), number);
+  }
+  rings_[number] = ring;
+}
+
+void Shadows::put(uint32_t number, const Ring& ring) {
+  const Ring former = number < rings_.size() ? rings_[number] : Ring{};
+  set(number, ring);
   if (former.id != 0 && find(former.kind, former.id) == number) numbers_of(former.kind)[former.id] = 0;
   if (ring.id != 0) name(number, ring.id);
 }
@@ -124,15 +124,15 @@ void Shadows::name(uint32_t number, uint32_t id) {
 }
 
 bool Shadows::put_zeroed(uint32_t number, const Ring& ring) {
-  constexpr uint32_t kMostRings = 1 << 20;
+  constexpr uint32_t kMostRings = 1 << 20, kMostSlots = 1 << 22;
   const size_t slots = size_t{ring.slot_count} * kSlotBytes;
   const auto is_ours = [this](const void* at, size_t bytes) {
     const auto from = static_cast<const std::byte*>(at);
     return at == nullptr || (from >= memory_.data() && bytes <= memory_.bytes() &&
                              static_cast<size_t>(from - memory_.data()) <= memory_.bytes() - bytes);
   };
-  if (number == 0 || number > kMostRings || !std::has_single_bit(ring.slot_count) || ring.slots == nullptr ||
-      ring.indices == nullptr)
+  if (number == 0 || number > kMostRings || !std::has_single_bit(ring.slot_count) || ring.slot_count > kMostSlots ||
+      ring.slots == nullptr || ring.indices == nullptr)
     return false;
   const std::pair<void*, size_t> parts[] = {{ring.slots, slots}, {ring.source, slots},
                                             {ring.indices, sizeof(QueueIndices)}, {ring.work, ring.work_bytes},
@@ -166,15 +166,14 @@ const std::byte* Shadows::real_of(const std::byte* p, size_t bytes) const {
 
 Digest Shadows::tell() {
   Digest digest;
-  for (Ring& ring : rings_) {
-    if (ring.kind == RingKind::kReceive) tell_received(ring, digest);
+  for (const uint32_t number : of(RingKind::kReceive)) tell_received(rings_[number], digest);
+  for (const uint32_t number : of(RingKind::kSend)) {
+    Ring& ring = rings_[number];
     if (ring.completes_early && ring.real_indices != nullptr)
       ring.real_indices->retiring.store(load(ring.indices->retiring), std::memory_order_relaxed);
   }
-  for (Ring& ring : rings_)
-    if (ring.kind == RingKind::kCompletion) tell_completions(ring, digest);
-  for (Ring& ring : rings_)
-    if (ring.kind == RingKind::kSend) tell_sent(ring, digest);
+  for (const uint32_t number : of(RingKind::kCompletion)) tell_completions(rings_[number], digest);
+  for (const uint32_t number : of(RingKind::kSend)) tell_sent(rings_[number], digest);
   return digest;
 }
 
@@ -217,6 +216,7 @@ void Shadows::tell_completion(Ring& jfc, std::span<const std::byte> completion) 
 void Shadows::tell_completions(Ring& ring, Digest& digest) {
   const uint32_t produced = load(ring.indices->produced);
   if (produced != ring.told_produced) {
+    if (produced - ring.told_produced > ring.slot_count) ring.told_produced = produced - ring.slot_count;
     digest.add(ring.id);
     for (; ring.told_produced != produced; ++ring.told_produced) {
       const size_t at = size_t{ring.told_produced & (ring.slot_count - 1)} * kSlotBytes;

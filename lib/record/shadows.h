@@ -16,6 +16,7 @@
 
 #include "lib/base/work_queue.h"
 #include "lib/ipc/placed_memory.h"
+#include "lib/record/digest.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/resource/owner_limits.h"
 
@@ -66,18 +67,6 @@ struct Ring {
   std::byte* element(uint32_t slot) const { return elements() + size_t{slot & (slot_count - 1)} * kSlotBytes; }
 };
 
-// A digest of values, in order.
-class Digest {
- public:
-  void add(uint64_t value) { sum_ = (std::rotl(sum_, 29) ^ value) * 0x9e3779b97f4a7c15; }
-  void add(std::span<const std::byte> bytes);
-  uint32_t sum() const { return static_cast<uint32_t>(sum_ ^ sum_ >> 32); }
-  bool is_empty() const { return sum_ == 1; }
-
- private:
-  uint64_t sum_ = 1;
-};
-
 class Shadows {
  public:
   static constexpr size_t kBytes = size_t{1} << 34;  // of addresses; pages are touched as they are used
@@ -99,6 +88,8 @@ class Shadows {
   bool put_zeroed(uint32_t ring, const Ring&);
   Ring& operator[](uint32_t ring) { return rings_[ring]; }
   uint32_t size() const { return static_cast<uint32_t>(rings_.size()); }
+  // The numbers of the rings of a kind, in order.
+  std::span<const uint32_t> of(RingKind kind) const { return by_kind_[static_cast<size_t>(kind)]; }
   // The ring belongs to that object from now on.
   void name(uint32_t ring, uint32_t id);
   // The ring of an object; 0: none.
@@ -121,6 +112,7 @@ class Shadows {
 
  private:
   std::byte* allocate(size_t bytes);
+  void set(uint32_t number, const Ring&);
   std::vector<uint32_t>& numbers_of(RingKind kind) { return kind == RingKind::kCompletion ? by_jfc_ : by_queue_; }
   void tell_completion(Ring& jfc, std::span<const std::byte> completion);
   void tell_sent(Ring&, Digest&);
@@ -132,6 +124,7 @@ class Shadows {
   size_t used_ = 0;
   bool look_again_ = false;
   std::vector<Ring> rings_{1};  // number 0 is none
+  std::vector<uint32_t> by_kind_[4];
   std::vector<uint32_t> free_rings_;
   std::vector<uint32_t> by_queue_, by_jfc_;  // numbers of rings, by the ids of send queues and JFRs, and by JFC
   std::map<size_t, std::vector<std::byte*>> free_;  // by size

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A Host (lib/transport/host.h) whose answers may be recorded. For programs that decide when they are compiled that
-// they may record, such as the simulator; the ports of a NIC tell their recorder themselves.
+// they may record, as the simulator and the replay do; the ports of a NIC tell their recorder themselves.
 #pragma once
 
 #include "lib/record/recorder.h"

@@ -2,6 +2,7 @@
 #include "lib/record/varint.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ub::record {
 
@@ -10,37 +11,56 @@ namespace {
 constexpr size_t kWord = 8;
 constexpr size_t kGroup = 64;
 
+// A bit for each byte that is not zero.
+uint32_t mask_of_bytes(uint64_t word) {
+  constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
+  const uint64_t high = ((word & kLow) + kLow) | word;  // bit 7 of each such byte
+  return static_cast<uint32_t>(((high & ~kLow) >> 7) * 0x0102040810204080 >> 56);
+}
+
 // The word's bytes that differ, behind a mask of them.
 std::byte* put_word(std::byte* at, uint64_t difference, uint64_t word) {
-  std::byte* const mask_at = at++;
-  uint8_t mask = 0;
-  for (uint32_t i = 0; i < kWord; ++i) {
-    if ((difference >> (8 * i) & 0xff) == 0) continue;
-    mask = static_cast<uint8_t>(mask | 1u << i);
-    *at++ = static_cast<std::byte>(word >> (8 * i));
+  uint32_t mask = mask_of_bytes(difference);
+  *at++ = static_cast<std::byte>(mask);
+  for (; mask != 0; mask &= mask - 1) *at++ = static_cast<std::byte>(word >> (8 * std::countr_zero(mask)));
+  return at;
+}
+
+uint64_t word_at(const std::byte* from, uint32_t number) {
+  uint64_t word;
+  std::memcpy(&word, from + number * kWord, kWord);
+  return word;
+}
+
+// Most words are equal, and which of them are not changes: no branch for each.
+std::byte* put_group(std::byte* at, std::byte* like, const std::byte* from) {
+  uint32_t words = 0;
+  for (uint32_t i = 0; i < kGroup / kWord; ++i)
+    words |= static_cast<uint32_t>(word_at(from, i) != word_at(like, i)) << i;
+  *at++ = static_cast<std::byte>(words);
+  for (; words != 0; words &= words - 1) {
+    const auto i = static_cast<uint32_t>(std::countr_zero(words));
+    at = put_word(at, word_at(from, i) ^ word_at(like, i), word_at(from, i));
   }
-  *mask_at = static_cast<std::byte>(mask);
+  std::memcpy(like, from, kGroup);
   return at;
 }
 
 }  // namespace
 
 std::byte* put_difference(std::byte* at, std::byte* like, const std::byte* from, size_t bytes) {
-  for (size_t group = 0; group < bytes; group += kGroup) {
-    std::byte* const words_at = at++;
-    uint8_t words = 0;
-    const size_t end = std::min(bytes, group + kGroup);
-    for (size_t i = group; i < end; i += kWord) {
-      uint64_t word, before;
-      std::memcpy(&word, from + i, kWord);
-      std::memcpy(&before, like + i, kWord);
-      if (word == before) continue;
-      words = static_cast<uint8_t>(words | 1u << ((i - group) / kWord));
-      at = put_word(at, word ^ before, word);
-      std::memcpy(like + i, &word, kWord);
-    }
-    *words_at = static_cast<std::byte>(words);
+  for (; bytes >= kGroup; bytes -= kGroup, like += kGroup, from += kGroup) at = put_group(at, like, from);
+  if (bytes == 0) return at;
+  std::byte* const words_at = at++;
+  uint32_t words = 0;
+  for (uint32_t i = 0; i < bytes / kWord; ++i) {
+    const uint64_t difference = word_at(from, i) ^ word_at(like, i);
+    if (difference == 0) continue;
+    words |= 1u << i;
+    at = put_word(at, difference, word_at(from, i));
   }
+  std::memcpy(like, from, bytes);
+  *words_at = static_cast<std::byte>(words);
   return at;
 }
 

@@ -5,8 +5,10 @@
 // its loopback port: both ends are one Core, and a poll drives both.
 //
 //   count_api --operation "WRITE 64" --window 64 --count 256
+//   count_api ... --record FILE     while urma_admin records all that enters the Core
 //
 // Collect measured_section() alone.
+#include <unistd.h>
 #include <urma_api.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -172,7 +175,15 @@ class Exchange {
 // A call of its own, found by name.
 [[gnu::noinline]] void measured_section(Exchange& exchange, uint64_t count) { exchange.run(count); }
 
-int run(const std::string& name, uint32_t window, uint64_t count) {
+// As a user begins it, from outside.
+void begin_recording(const std::string& file) {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string admin = (here / "../../tools/admin/urma_admin").lexically_normal();
+  const std::string command = admin + " record on " + file + " --size 1G -i " + std::to_string(getpid());
+  check(std::system(command.c_str()) == 0, command.c_str());
+}
+
+int run(const std::string& name, uint32_t window, uint64_t count, const std::string& record) {
   check(urma_init(nullptr) == URMA_SUCCESS, "urma_init");
   int devices_found = 0;
   urma_device_t** devices = urma_get_device_list(&devices_found);
@@ -185,6 +196,7 @@ int run(const std::string& name, uint32_t window, uint64_t count) {
     if (name != op.name) continue;
     known = true;
     Exchange exchange(context, op, window);
+    if (!record.empty()) begin_recording(record);
     exchange.run(kWarmUp);
     measured_section(exchange, count);
   }
@@ -198,12 +210,13 @@ int run(const std::string& name, uint32_t window, uint64_t count) {
 
 int main(int argc, char** argv) {
   CLI::App app{"One operation through liburma, for a profiler"};
-  std::string name;
+  std::string name, record;
   uint32_t window = 1;
   uint64_t count = 256;
   app.add_option("--operation", name, "\"WRITE 64\", ..., \"WRITE 65536\"");
   app.add_option("--window", window, "operations posted together")->check(CLI::Range(1, 64));
   app.add_option("--count", count, "operations, a multiple of the window");
+  app.add_option("--record", record, "record the NIC (docs/recording.md) to this file, which must not exist");
   CLI11_PARSE(app, argc, argv);
-  return ub::bench::run(name, window, count);
+  return ub::bench::run(name, window, count, record);
 }

@@ -126,25 +126,29 @@ class Tests:
             wire.close()
 
     def payload(self):
-        """None of it is in a recording, of whoever sends or gets it."""
+        """None of it is in a recording, of whoever sends or gets it, unless it was asked for: then frames that leave have
+        the bytes and the ICRC that they had."""
+        for kept in (False, True):
+            self.copy_a_file(kept)
+
+    def copy_a_file(self, payload_is_kept):
         wire = self.wire("udp")
         pages, port = wire.variables["SOFTUB_LOG_STATS_DIR"], free_port()
-        words, inbox = os.path.join(self.directory, "words"), os.path.join(self.directory, "inbox")
+        words, inbox = os.path.join(self.directory, "words"), tempfile.mkdtemp(dir=self.directory)
         secret = b"a secret of 32 bytes, or nearly\n"
         with open(words, "wb") as file:
             file.write(secret * (64 << 15))
-        os.mkdir(inbox)
         copy = os.path.join(self.args.build, "apps/file_copy/file_copy")
         server = Process([copy, "receive", "--dir", inbox, "--port", port], wire)
         try:
             server.wait_for_text("listen|waiting|port")
             path = self.path()
-            self.ask(pages, server.popen.pid, "on", path, "--headers")
+            self.ask(pages, server.popen.pid, "on", path, "--headers", *(["--payload"] if payload_is_kept else []))
             Process([copy, "send", words, f"{wire.host()}:{port}"], wire).expect(0)
             self.ask(pages, server.popen.pid, "off")
             check(os.path.getsize(os.path.join(inbox, "words")) == os.path.getsize(words), "nothing was copied")
             with open(path, "rb") as file:
-                check(secret[:16] not in file.read(), "payload is in the recording")
+                check((secret[:16] in file.read()) == payload_is_kept, "payload is in the recording, or is not")
             self.check_replay(path)
         finally:
             server.kill()
@@ -174,8 +178,26 @@ class Tests:
                 for process in pair:
                     process.kill()
             self.check_replay(path)
+            self.minimise(path)
         finally:
             check(daemon.stop() == 0, daemon.log())
+
+    def minimise(self, path):
+        """To the objects of each jetty that was there in the end: together they are a part of the recording, and each
+        does what it did."""
+        said = Process([self.replay, path, "-c", "continue", "-c", "queues"], wires.Given({})).expect(0, 300)
+        queues = re.findall(r"^ +(\d+) READY +[1-9]", said, re.MULTILINE)
+        check(len(queues) >= 2, said)
+        for queue in queues:
+            smaller = self.path()
+            said = Process([self.replay, path, "--minimise", smaller, "--queue", queue], wires.Given({})).expect(0, 300)
+            print("   " + said.replace("\n", "; "))
+            counts = {what: re.search(what + r" +(\d+) +(\d+)", said) for what in ("calls", "their packets")}
+            then, here = map(int, counts["calls"].groups())
+            check(here < then, said)
+            then, here = map(int, counts["their packets"].groups())
+            check(0.9 * then <= here <= 1.1 * then, said)
+            self.check_replay(smaller, calls=100)
 
     def rotation(self):
         """Each file begins with an image, so each replays by itself, and no more stay than were asked for."""
@@ -216,10 +238,11 @@ class Tests:
             path = self.path()
             for words, text in (((self.directory,), "File exists"), ((os.path.join(self.directory, "no/x"),), "No such"),
                                 ((path, "--size", "1000"), "at least 8388608 bytes"),
+                                ((path, "--size", "1000T"), "cannot map"),
                                 ((path, "--size", "9M"), "has no room in")):
                 said = self.ask(pages, pid, "on", *words, code=FAILED)
                 check(text in said and len(said.splitlines()) == 1, said)
-            for words in ((), (path, "--size", "x"), (path, "--files", "-1")):
+            for words in ((), ("",), (path, "--size", "x"), (path, "--size", "-1"), (path, "--files", "-1")):
                 self.ask(pages, pid, "on", *words, code=USAGE)
             check("no recording" in self.ask(pages, pid, "off", code=FAILED), "an end without a beginning")
             image = self.written(self.ask(pages, pid, "on", path))
@@ -261,15 +284,29 @@ class Tests:
         middle = image // 2
         replay(good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], CANNOT, "is cut off or damaged")
         replay(good[:image + 50001], 0, "the same")
+        # Wherever the writer was killed, or the disk became full.
+        for end in range(image + 1, image + 60000, 1499):
+            replay(good[:end], 0, "the end of the file is missing")
+        replay(good[:image + 20000] + bytes(64) + good[image + 20064:], 1, "DIFFERS")
+        for place in (48, 200, 300):  # of the header: its version, and what is only known by its sum
+            replay(good[:place] + bytes([good[place] ^ 1]) + good[place + 1:], CANNOT, "is cut off or damaged")
+        pipe = self.path()
+        os.mkfifo(pipe)
+        said = Process([self.replay, "--check", pipe], wires.Given({})).expect(CANNOT)
+        check("it is no file" in said, said)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([self.replay, path, "-c", "channels"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        check(done.returncode == CANNOT, done)
         said = Process([self.replay, "--check", os.path.join(self.directory, "none")], wires.Given({})).expect(CANNOT)
         check("No such file" in said, said)
-        # A byte of an entry that is another one is noticed, or changes nothing, and never kills the replay.
+        # A byte of an entry that is another one is noticed before anything is done with it.
         for place in range(image + 100, image + 90000, 2951):
             bad = self.path()
             with open(bad, "wb") as file:
                 file.write(good[:place] + bytes([good[place] ^ 0x5a]) + good[place + 1:])
             done = subprocess.run([self.replay, "--check", bad], capture_output=True, text=True, timeout=120)
-            check(done.returncode in (0, 1), f"byte {place}: {done.returncode}\n{done.stdout}{done.stderr}")
+            check(done.returncode == 1 and "is damaged" in done.stdout,
+                  f"byte {place}: {done.returncode}\n{done.stdout}{done.stderr}")
             os.unlink(bad)
 
     def all(self):

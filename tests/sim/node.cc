@@ -104,7 +104,8 @@ void Node::begin_recording() {
   const std::string path = world_.record_to + "-" + std::to_string(index_) + "-" + std::to_string(epoch_) + ".rec";
   const std::span<std::byte> arena(arena_.data(), arena_.bytes());
   std::string why;
-  if (!recorder_->begin(path, {.headers = true}, config_, arena, &why)) return world_.model.fail("%s", why.c_str());
+  const record::RecorderOptions options{.headers = true, .payload = index_ % 2 == 1};
+  if (!recorder_->begin(path, options, config_, arena, &why)) return world_.model.fail("%s", why.c_str());
   record::put_image(*recorder_, *core_, arena);
   core_->log_calls(recorder_.get());
   host_->record(recorder_.get());

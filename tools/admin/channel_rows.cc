@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "lib/transport/tp/channel.h"
 #include "tools/admin/instance_pages.h"
 #include "tools/admin/table.h"
 
@@ -124,7 +125,8 @@ Json channels_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsChannel& c : r.channels) {
     rows.push_back(
-        {{"tpn", c.tpn},
+        {{"channel", c.tpn & ((1u << tp::kTpnIndexBits) - 1)},
+         {"tpn", c.tpn},
          {"peer_tpn", c.peer_tpn},
          {"peer", ip_text(c.peer_eid)},
          {"peer_uasid", fmt::format("{:#010x}", c.peer_uasid)},

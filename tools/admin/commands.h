@@ -46,6 +46,7 @@ struct RecordWish {
   uint64_t bytes = 0;    // of a file, at most
   uint32_t files = 1;    // so many stay; 0: all
   bool headers = false;  // of frames that are sent, too
+  bool payload = false;  // too
 };
 // A recording of what enters the Core of a running instance (docs/recording.md).
 int record_instance(const InstanceSelection&, const RecordWish&);

@@ -22,11 +22,14 @@ bool is_there(const std::string& directory, const std::string& name) {
 }  // namespace
 
 std::optional<std::string> directory_of(const InstanceSelection& selection) {
-  if (!selection.directory.empty()) return selection.directory;
   std::string error;
-  std::optional<std::string> directory = stats_directory(&error);
-  if (!directory) fmt::print(stderr, "{}\n", error);
-  return directory;
+  std::optional<std::string> directory = selection.directory;
+  if (directory->empty()) directory = stats_directory(&error);
+  const bool is_missing = directory && access(directory->c_str(), F_OK) != 0 && errno == ENOENT;
+  if (directory && !is_missing) error = directory_problem(*directory);
+  if (error.empty()) return directory;
+  fmt::print(stderr, "urma_admin: {}\n", error);
+  return std::nullopt;
 }
 
 std::string directory_problem(const std::string& directory) {

@@ -2,14 +2,24 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <vector>
 
 #include "tools/admin/commands.h"
 #include "tools/admin/doctor.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace ub::tools;
   CLI::App app("urma_admin - look at the configuration, the devices and the running instances of SoftUB", "urma_admin");
+  // "-1" would be taken for a very large number.
+  const auto no_minus = [](std::string& text) -> std::string {
+    return text.starts_with('-') ? "a size is not negative" : "";
+  };
+  const CLI::Validator not_empty([](std::string& text) { return text.empty() ? "a path has at least one letter" : ""; },
+                                 "");
+  const CLI::Validator file_size = CLI::Validator(no_minus, "") & CLI::AsSizeValue(false);
   app.set_version_flag("--version", std::string("urma_admin ") + UB_VERSION);
   app.footer(R"(Examples:
   urma_admin config                     every key: value, where it comes from, default, range, meaning
@@ -88,12 +98,12 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* pcap = app.add_subcommand("pcap", "the frames of a running instance, into a pcap-ng file");
   pcap->require_subcommand(1);
   auto* pcap_on = pcap->add_subcommand("on", "begin; the file is made by the instance");
-  pcap_on->add_option("FILE", capture_wish.path, "where to; it must not exist")->required();
+  pcap_on->add_option("FILE", capture_wish.path, "where to; it must not exist")->required()->check(not_empty);
   pcap_on->add_option("filter", capture_wish.filter,
                       "terms that all have to hold: link=1,3..5, direction=in, tpn=2424835, kind=record,rtp, "
                       "peer=10.0.0.2, dropped=rx.drop.*");
   pcap_on->add_option("--size", capture_wish.bytes, "bytes of a file at most, such as 100M; 0: no limit")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(file_size)
       ->default_str("1G");
   pcap_on->add_option("--files", capture_wish.files, "go on in another file when one is full, and keep the last N")
       ->type_name("N")
@@ -111,9 +121,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       app.add_subcommand("record", "all that enters the protocol core of a running instance, for urma_replay");
   record->require_subcommand(1);
   auto* record_on = record->add_subcommand("on", "begin; the file is made by the instance");
-  record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required();
+  record_on->add_option("FILE", record_wish.path, "where to; it must not exist")->required()->check(not_empty);
   record_on->add_option("--size", record_wish.bytes, "bytes of a file at most, such as 100M")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(file_size)
       ->default_str("256M");
   record_on->add_option("--files", record_wish.files,
                         "go on in FILE.1, FILE.2 and so on when one is full, and keep the last N; 0: keep all")
@@ -122,6 +132,8 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
       ->capture_default_str();
   record_on->add_flag("--headers", record_wish.headers,
                       "write the headers of frames that are sent, so that a replay which differs says in what byte");
+  record_on->add_flag("--payload", record_wish.payload,
+                      "write payload, too, which is left out otherwise: the file has all data that passes the NIC");
   record->add_subcommand("off", "end");
   record->add_subcommand("status", "how much there is, and why it ended");
   for (auto* s : record->get_subcommands({})) {
@@ -193,4 +205,13 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     fmt::print(stderr, "urma_admin: {}\n", e.what());
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int status = run(argc, argv);
+  if (std::fflush(stdout) == 0) return status;
+  std::perror("urma_admin: cannot print");  // somebody relies on it
+  return status == 0 ? 1 : status;
 }

@@ -17,7 +17,7 @@ int record_instance(const InstanceSelection& selection, const RecordWish& wish) 
   if (!visit.open(selection)) return 1;
   std::string request = "record " + wish.verb;
   if (wish.verb == "on") {
-    request += fmt::format(" {} {} {} file={}", wish.bytes, wish.files, wish.headers ? 1 : 0,
+    request += fmt::format(" {} {} {} {} file={}", wish.bytes, wish.files, wish.headers ? 1 : 0, wish.payload ? 1 : 0,
                            std::filesystem::absolute(wish.path).lexically_normal().string());
   }
   const std::optional<std::string> status = visit.ask(request);

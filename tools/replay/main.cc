@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "lib/record/replayer.h"
+#include "tools/replay/minimise.h"
 #include "tools/replay/session.h"
 
 namespace {
@@ -37,7 +39,9 @@ int check(const std::string& path, bool quiet) {
     std::printf("%s: DIFFERS at %s\n", path.c_str(), replayer->fault().c_str());
     return kDiffers;
   }
-  if (!quiet) std::printf("%s: the same, %" PRIu64 " calls\n", path.c_str(), replayer->step().number);
+  if (!quiet)
+    std::printf("%s: the same, %" PRIu64 " calls%s\n", path.c_str(), replayer->step().number,
+                replayer->is_cut() ? "; the end of the file is missing" : "");
   return 0;
 }
 
@@ -93,11 +97,20 @@ int look(const std::string& path, const std::vector<std::string>& commands) {
   return 0;
 }
 
+// Somebody relies on what was printed.
+int printed(int status) {
+  if (std::fflush(stdout) == 0) return status;
+  std::perror("urma_replay: cannot print");
+  return kCannot;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Runs recordings of a NIC again (urma_admin record), and shows what happened"};
   std::vector<std::string> files, commands;
+  std::string smaller;
+  ub::tools::Wanted wanted;
   bool check = false, quiet = false;
   app.add_option("FILE", files, "recordings; one, unless they are checked")->required();
   auto* checks =
@@ -106,14 +119,44 @@ int main(int argc, char** argv) {
   app.add_option("-c,--command", commands, "carry this out, and end; several are carried out in turn")
       ->allow_extra_args(false)
       ->excludes(checks);
-  app.footer(std::string("Commands, which are read from the terminal if there is no -c:\n\n") + Session::commands() +
-             "\nExit status: 0; 1 if a replay differs; 2 if a file is no recording that this program can replay;\n"
-             "3 if a replay was killed.");
-  CLI11_PARSE(app, argc, argv);
-  if (check) return check_all(files, quiet);
+  auto* minimises = app.add_option("--minimise", smaller,
+                                   "write another recording there, of what belongs to a channel or queue alone")
+                        ->type_name("OUT")
+                        ->excludes(checks);
+  app.add_option("--channel", wanted.channels, "with --minimise: a channel, by number; several may be named")
+      ->type_name("N")
+      ->needs(minimises);
+  app.add_option("--queue", wanted.queues, "with --minimise: a jetty or JFS, by id; several may be named")
+      ->type_name("ID")
+      ->needs(minimises);
+  app.footer(std::string("Examples:\n"
+                         "  urma_replay --check run.rec                                 is it as it was?\n"
+                         "  urma_replay run.rec                                         step by step\n"
+                         "  urma_replay run.rec -c 'until stage=kPacketsLost' -c channels\n"
+                         "  urma_replay run.rec --minimise small.rec --channel 3\n\n"
+                         "Commands, which are read from the terminal if there is no -c:\n\n") + Session::commands() +
+             "\nExit status: 0; 1 if a replay differs; 2 if a file is no recording that this program can replay, or\n"
+             "something on the command line is wrong; 3 if a replay was killed.");
+  app.set_version_flag("--version", std::string("urma_replay ") + UB_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kCannot;
+  }
+  if (check) return printed(check_all(files, quiet));
   if (files.size() != 1) {
     std::fputs("urma_replay: several recordings can only be checked (--check)\n", stderr);
     return kCannot;
   }
-  return look(files.front(), commands);
+  if (!smaller.empty() && wanted.channels.empty() && wanted.queues.empty()) {
+    std::fputs("urma_replay: --minimise needs a --channel or a --queue\n", stderr);
+    return kCannot;
+  }
+  try {
+    return printed(smaller.empty() ? look(files.front(), commands)
+                                   : ub::tools::minimise(files.front(), smaller, wanted));
+  } catch (const std::exception& e) {  // nothing can be printed
+    std::fprintf(stderr, "urma_replay: %s\n", e.what());
+    return kCannot;
+  }
 }

@@ -50,7 +50,7 @@ void Session::describe() const {
   if (std::string_view(h.commit) != record::built_commit())
     fmt::print(out_, "this program is of commit {}: where the two differ, so may the replay\n", record::built_commit());
   fmt::print(out_, "{} bytes; it ended because {}\n", h.written.load(),
-             record::sentence_of(static_cast<record::Ended>(h.ended)));
+             record::sentence_of(static_cast<record::Ended>(h.ended.load())));
   if (replayer_.is_cut()) fmt::print(out_, "the end of the file is missing\n");
 }
 

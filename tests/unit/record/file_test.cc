@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "lib/base/bytes.h"
+
 namespace ub::record {
 namespace {
 
@@ -37,7 +39,7 @@ TEST_F(FileTest, WhatWasCommittedIsThereThoughNobodyEndedIt) {
   ASSERT_NE(reader, nullptr) << why;
   EXPECT_EQ(std::memcmp(reader->body().data(), "abc", 3), 0);
   EXPECT_EQ(reader->body().size(), 3u);
-  EXPECT_EQ(static_cast<Ended>(reader->header().ended), Ended::kNot);
+  EXPECT_EQ(static_cast<Ended>(reader->header().ended.load()), Ended::kNot);
   EXPECT_STREQ(reader->header().commit, built_commit());
 }
 
@@ -57,8 +59,48 @@ TEST_F(FileTest, AnEndedFileHasNoMoreThanItNeeds) {
   EXPECT_EQ(std::filesystem::file_size(path), kHeaderPage + 100);
   writer.reset();
   auto reader = FileReader::open(path, &why);
-  EXPECT_EQ(static_cast<Ended>(reader->header().ended), Ended::kStopped);
+  EXPECT_EQ(static_cast<Ended>(reader->header().ended.load()), Ended::kStopped);
   EXPECT_FALSE(reader->is_cut());
+}
+
+TEST_F(FileTest, EntriesThatWereChangedAreNoticed) {
+  auto writer = FileWriter::create(path, 8 << 20, &why);
+  writer->seal_image();
+  const auto put = [&](size_t bytes) {
+    std::byte* at = writer->room(bytes);
+    std::memset(at, 7, bytes);
+    writer->commit(at + bytes);
+    writer->end_piece_if_large();
+  };
+  for (int i = 0; i < 3; ++i) put(40000);
+  writer->finish(Ended::kStopped);
+  auto reader = FileReader::open(path, &why);
+  ASSERT_TRUE(reader->has_good_image());
+  const std::byte* at = reader->body().data();
+  for (const uint32_t bytes : {80000u, 40000u}) {
+    ASSERT_EQ(static_cast<Entry>(*at), Entry::kPiece);
+    ASSERT_EQ(load_le32(at + 1), bytes);
+    const uint32_t sum = load_le32(at + 5);
+    at += 9;
+    EXPECT_TRUE(reader->is_good_piece(at, bytes, sum));
+    EXPECT_FALSE(reader->is_good_piece(at, bytes, sum ^ 1));
+    EXPECT_FALSE(reader->is_good_piece(at, bytes - 1, sum));
+    EXPECT_FALSE(reader->is_good_piece(at, 100000, sum)) << "so many are not there";
+    at += bytes;
+  }
+  EXPECT_EQ(at, reader->body().data() + reader->body().size());
+}
+
+TEST_F(FileTest, AFileIsNotLargerThanItsProcessMayMakeOne) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit less{2 << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+  auto writer = FileWriter::create(path, 8 << 20, &why);
+  ASSERT_NE(writer, nullptr) << why;
+  EXPECT_NE(writer->room(1 << 20), nullptr);
+  EXPECT_EQ(writer->room(2 << 20), nullptr) << "and no signal has killed this process";
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 TEST_F(FileTest, ThereIsNoRoomBeyondItsLimit) {
