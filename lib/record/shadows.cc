@@ -98,6 +98,19 @@ void Shadows::return_contents(const Ring& ring) {
   }
 }
 
+void Shadows::forget_retired() {
+  for (const uint32_t number : of(RingKind::kSend)) {
+    const Ring& ring = rings_[number];
+    const uint32_t consumed = load(ring.indices->consumed);
+    if (ring.produced - consumed > ring.slot_count) continue;  // an index that cannot be
+    for (uint32_t slot = ring.produced; slot != consumed + ring.slot_count; ++slot) {
+      const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes;
+      std::memset(ring.slots + at, 0, kSlotBytes);
+      if (ring.source != nullptr) std::memset(ring.source + at, 0, kSlotBytes);
+    }
+  }
+}
+
 void Shadows::set(uint32_t number, const Ring& ring) {
   if (number >= rings_.size()) rings_.resize(number + 1);
   if (const RingKind former = rings_[number].kind; former != ring.kind) {
