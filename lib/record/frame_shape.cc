@@ -50,7 +50,7 @@ const HeaderSizes kHeaderSizes;
 
 // What stands between the transaction headers at p and the padding before `end`. A recorder looks at each frame, so
 // only what decides where the payload begins is read. A Read response may have meta headers or not, which only its
-// channel knows. To take the first bytes of payload for headers does no harm.
+// channel knows: where they fit, the bytes in their place are kept (docs/recording.md).
 void find_payload(FrameShape& shape, Frame frame, const std::byte* p, const std::byte* end, uint8_t padding,
                   bool compact) {
   if (end - p < static_cast<ptrdiff_t>(wire::Btah::kSize)) return;
@@ -67,7 +67,7 @@ void find_payload(FrameShape& shape, Frame frame, const std::byte* p, const std:
     return;
   }
   if (wire::ta_is_response_code(code)) {
-    if (headers > avail) headers = kHeaderSizes.of[code];
+    if (headers + padding > avail) headers = kHeaderSizes.of[code];
   } else {
     headers += (request.ud_flag ? wire::Udetah::kSize : 0) + (request.tv_en ? wire::Tvetah::kSize : 0);
   }

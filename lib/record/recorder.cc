@@ -20,39 +20,46 @@ constexpr size_t kTail = 64;  // of a long frame without payload, its last bytes
 
 uint32_t look(const std::atomic<uint32_t>& index) { return index.load(std::memory_order_acquire); }
 
-// Finds the inline payload of elements as they follow each other in a ring.
-class InlineBytes {
+// The bytes at the beginning of an element that a Core reads as such, and not as payload. Behind them is inline
+// payload, or what the slots had when they were last used, which may have been some.
+size_t kept_of(const Wqe& wqe) {
+  if (wqe.op == WrOp::kSkip) return offsetof(Wqe, target);
+  const size_t own = has_extra(wqe.op) ? 2 * kSlotBytes : kSlotBytes;
+  if ((wqe.flags & kWrInline) == 0 || ta::is_fenced(wqe.op) || wqe.length == 0)
+    return own + (wqe.sge_count > 1 ? (wqe.sge_count - size_t{1}) * sizeof(Sge) : 0);
+  return has_extra(wqe.op) ? own : offsetof(Wqe, sge);
+}
+
+// Leaves out the rest of elements as they follow each other in a ring.
+class KeptBytes {
  public:
-  explicit InlineBytes(Ring& ring) : ring_(ring) {}
+  explicit KeptBytes(Ring& ring) : ring_(ring) {}
 
   // `slot` is the next one. It becomes what is kept of it; `in_a_row` are posted from it on.
   void blank(std::byte* slot, uint32_t in_a_row) {
     if (ring_.kind != RingKind::kSend || ring_.is_raw) return;
     if (slots_left_ == 0 && !begin_element(slot, in_a_row)) return;
     --slots_left_;
-    const size_t from = std::min(kSlotBytes, skip_), bytes = std::min(kSlotBytes - from, left_);
-    std::memset(slot + from, 0, bytes);
-    skip_ -= from;
-    left_ -= bytes;
+    const size_t kept = std::min(kSlotBytes, kept_);
+    std::memset(slot + kept, 0, kSlotBytes - kept);
+    kept_ -= kept;
   }
 
  private:
   bool begin_element(const std::byte* slot, uint32_t in_a_row) {
     Wqe wqe;
     std::memcpy(&wqe, slot, sizeof wqe);
-    const bool skips = wqe.op == WrOp::kSkip;
-    ring_.is_raw = !skips && (!ta::valid_element(wqe) || wqe.slots > in_a_row);
+    const bool fits = wqe.slots != 0 && wqe.slots <= in_a_row;
+    ring_.is_raw = !fits || (wqe.op != WrOp::kSkip && !ta::valid_element(wqe));
     if (ring_.is_raw) return false;
-    slots_left_ = skips ? 1 : wqe.slots;
-    const bool has_bytes = !skips && (wqe.flags & kWrInline) != 0 && !ta::is_fenced(wqe.op);
-    skip_ = has_extra(wqe.op) ? 2 * kSlotBytes : offsetof(Wqe, sge);
-    left_ = has_bytes ? wqe.length : 0;
+    slots_left_ = wqe.slots;
+    kept_ = kept_of(wqe);
     return true;
   }
 
   Ring& ring_;
   uint32_t slots_left_ = 0;
-  size_t skip_ = 0, left_ = 0;
+  size_t kept_ = 0;
 };
 
 }  // namespace
@@ -86,6 +93,7 @@ bool Recorder::begin(const std::string& path, const RecorderOptions& options, co
   h.arena_bytes = arena.size();
   h.shadows = reinterpret_cast<uint64_t>(shadows_.memory().data());
   h.shadows_bytes = shadows_.used().size();
+  if (!options.payload) shadows_.forget_retired();
   h.rings = shadows_.size();
   put_image(std::as_bytes(std::span(shadows_.all())));
   return true;
@@ -176,13 +184,13 @@ void Recorder::take_elements(uint32_t number, Ring& ring, uint32_t produced) {
     at = put_varint(at, possible ? count : produced);
   }
   ring.is_raw |= !possible;
-  InlineBytes inline_bytes(ring);
+  KeptBytes kept(ring);
   for (uint32_t slot = ring.produced; possible && slot != produced; ++slot) {
     const size_t offset = size_t{slot & (ring.slot_count - 1)} * kSlotBytes;
     alignas(Wqe) std::byte element[kSlotBytes];
     std::memcpy(element, ring.real_elements() + offset, kSlotBytes);
     std::memcpy(ring.elements() + offset, element, kSlotBytes);
-    if (!options_.payload) inline_bytes.blank(element, produced - slot);
+    if (!options_.payload) kept.blank(element, produced - slot);
     if (at != nullptr) at = put_difference(at, ring.like, element, kSlotBytes);
   }
   if (at != nullptr) file_->commit(at);

@@ -98,6 +98,31 @@ void Shadows::return_contents(const Ring& ring) {
   }
 }
 
+void Shadows::forget_retired() {
+  constexpr size_t kPage = 4096;  // or a part of one
+  std::vector<bool> touched(used_ / kPage + 1);  // others are zero, and are to stay without memory
+  ipc::each_touched_run(
+      used(),
+      [](void* to, size_t offset, size_t bytes) {
+        auto& pages = *static_cast<std::vector<bool>*>(to);
+        std::fill_n(pages.begin() + static_cast<ptrdiff_t>(offset / kPage), (bytes + kPage - 1) / kPage, true);
+      },
+      &touched);
+  const auto forget = [&](std::byte* slot) {
+    if (touched[static_cast<size_t>(slot - memory_.data()) / kPage]) std::memset(slot, 0, kSlotBytes);
+  };
+  for (const uint32_t number : of(RingKind::kSend)) {
+    const Ring& ring = rings_[number];
+    const uint32_t consumed = load(ring.indices->consumed);
+    if (ring.produced - consumed > ring.slot_count) continue;  // an index that cannot be
+    for (uint32_t slot = ring.produced; slot != consumed + ring.slot_count; ++slot) {
+      const size_t at = size_t{slot & (ring.slot_count - 1)} * kSlotBytes;
+      forget(ring.slots + at);
+      if (ring.source != nullptr) forget(ring.source + at);
+    }
+  }
+}
+
 void Shadows::set(uint32_t number, const Ring& ring) {
   if (number >= rings_.size()) rings_.resize(number + 1);
   if (const RingKind former = rings_[number].kind; former != ring.kind) {

@@ -51,8 +51,8 @@ struct Ring {
   uint32_t digested_consumed = 0, digested_retired = 0;  // of a send queue: what is part of a digest
   uint64_t rate = 0;
 
-  // How elements are written: as differences to `like`, the last one. Inline payload is left out where elements are as
-  // they should be; `is_raw`: one was not, so nobody knows where those behind it begin.
+  // How elements are written: as differences to `like`, the last one. Of those that are as they should be all is left
+  // out that no Core reads but as payload; `is_raw`: one was not, so nobody knows where those behind it begin.
   alignas(8) std::byte like[kSlotBytes] = {};
   bool is_raw = false;
 
@@ -82,6 +82,8 @@ class Shadows {
   void give_back(uint32_t ring);
   // The application's rings get what the Core has done in ours, besides what tell() tells.
   void return_contents(const Ring&);
+  // Between two turns: of elements that no Core will read any more nothing stays, as they may have inline payload.
+  void forget_retired();
   // The ring is what a replay was told.
   void put(uint32_t ring, const Ring&);
   // The same, and its memory becomes zero. False: that is not ours.

@@ -26,8 +26,8 @@ Instant Node::turn() {
 }
 
 void Node::ring(Queue* q) {
-  if (config_.straight) {  // as an application's thread does that owns the Core
-    core_->send_posted(turn(), q->id, 32, Acks::kMayWait);
+  if (config_.straight && world_.options.core.bells_send) {
+    through([&, now = turn()](auto& core) { core.send_posted(now, q->id, 32, Acks::kMayWait); });
   } else {
     core_->on_posted(turn(), q->id);
   }

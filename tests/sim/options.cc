@@ -561,7 +561,7 @@ std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
-  LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers), LINE(core.straight);
+  LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers), LINE(core.straight), LINE(core.bells_send);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);

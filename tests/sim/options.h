@@ -67,6 +67,7 @@ struct CoreOptions {
   uint32_t compact_repeats = 64;
   bool compact_answers = true;  // to requests of ROL by CTP
   Straight straight = Straight::kAll;
+  bool bells_send = true;  // whoever rings owns the Core, as a thread of an embedded NIC does, and sends at once
   double cna = 0;  // share of the instances that want RTP over UB's own network header
   double rol = 0;  // share of the instances that make channels of ROL
 };

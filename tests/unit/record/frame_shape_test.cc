@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where payload lies, for each opcode over each transport, compared with what the parser says.
+//
+// Of every kind of packet exactly its payload is left out of a recording: all of it, and nothing that the Core reads.
 #include "lib/record/frame_shape.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "lib/transport/roce/wire/mad.h"
+#include "lib/transport/wire/bypass_packet.h"
+#include "lib/transport/wire/cna_packet.h"
 #include "lib/transport/wire/compact_packet.h"
+#include "lib/transport/wire/entity_header.h"
+#include "lib/transport/wire/icrc.h"
+#include "tests/unit/roce/roce_test_util.h"
 #include "tests/unit/wire/wire_test_util.h"
 
 namespace ub::record {
@@ -14,114 +25,224 @@ using wire::Bytes;
 using wire::TaOpcode;
 using wire::TaPacket;
 
-Bytes payload_of(size_t bytes) { return Bytes(bytes, std::byte{0xa5}); }
+constexpr size_t kReadMeta = wire::Taidetah::kSize + wire::Ofstetah::kSize;
 
-Bytes compact_frame(const TaPacket& ta, const Bytes& payload) {
-  constexpr size_t kHeaders = wire::CompactTemplate::kSize;
-  Bytes frame(kHeaders + 512);
-  const size_t headers = wire::write_transaction_headers(ta, frame.data() + kHeaders);
-  const uint8_t padding = wire::compact_padding_for(headers + payload.size());
-  wire::CompactTemplate(wire::kV4A, wire::kV4B, 1, 2).write(frame.data(), padding);
-  frame.resize(kHeaders + headers);
-  frame.insert(frame.end(), payload.begin(), payload.end());
-  frame.resize(frame.size() + padding + wire::kIcrcSize);
-  return frame;
+// A frame, and what is its payload.
+struct Known {
+  Bytes frame;
+  size_t payload_at = 0, payload_bytes = 0;
+  bool has_sum = true;
+};
+
+void expect_shape(const Known& known, const std::string& what) {
+  const FrameShape shape = shape_of(known.frame);
+  EXPECT_EQ(shape.payload_bytes, known.payload_bytes) << what;
+  if (known.payload_bytes != 0) {
+    EXPECT_EQ(shape.payload_at, known.payload_at) << what;
+  }
+  const size_t end = known.frame.size() - (known.has_sum ? wire::kIcrcSize : 0);
+  ASSERT_EQ(shape.sum != FrameShape::Sum::kNone, known.has_sum) << what;
+  if (known.has_sum) {
+    EXPECT_EQ(shape.icrc_at, end) << what;
+    EXPECT_TRUE(has_icrc(known.frame, shape)) << what;
+    EXPECT_EQ(right_icrc(known.frame, shape), wire::icrc_load(known.frame.data() + end)) << what;
+  }
+  const size_t kept = known.payload_bytes != 0 ? known.payload_at : end;
+  EXPECT_EQ(header_of(known.frame, shape).size(), std::min(kept, kMostKept)) << what;
 }
 
-Bytes reliable_frame(const wire::NetTemplate& net, const TaPacket& ta, const Bytes& payload) {
-  Bytes transaction(512);
-  transaction.resize(wire::write_transaction_headers(ta, transaction.data()));
-  transaction.insert(transaction.end(), payload.begin(), payload.end());
-  const uint8_t padding = wire::padding_for(transaction.size());
-  transaction.resize(transaction.size() + padding);
-  wire::RtpHeader rtp;
-  rtp.padding = padding;
-  return wire::frame_of(net, wire::concat({wire::written(rtp), transaction}));
-}
+Bytes payload_of(size_t bytes) { return Bytes(bytes, std::byte{0xEE}); }
 
-void expect_payload(const Bytes& frame, const Bytes& payload, const std::string& what) {
-  const FrameShape shape = shape_of(frame);
-  EXPECT_EQ(shape.icrc_at, frame.size() - wire::kIcrcSize) << what;
-  ASSERT_EQ(shape.payload_bytes, payload.size()) << what;
-  for (size_t i = 0; i < payload.size(); ++i) EXPECT_EQ(frame[shape.payload_at + i], payload[i]) << what;
-  EXPECT_TRUE(payload.empty() || frame[shape.payload_at - 1] != payload[0]) << what << ": it begins earlier";
-}
-
-// Headers of zeros, in which nothing looks like payload.
-TaPacket packet(TaOpcode op, bool ud, bool tv, bool meta) {
-  TaPacket t{};
-  Prng rng(1);
-  const TaPacket form = wire::random_packet(op, ud, tv, meta, rng);
-  t.is_response = form.is_response;
-  t.req.opcode = t.rsp.opcode = op;
-  t.has_ud = form.has_ud, t.has_mt = form.has_mt, t.has_taid = form.has_taid, t.has_ofst = form.has_ofst;
-  t.has_ma = form.has_ma, t.has_imm = form.has_imm, t.has_ntf = form.has_ntf, t.has_mgmt = form.has_mgmt;
-  t.tv = form.tv;
-  t.mt = {}, t.ofst = {}, t.ma = {}, t.imm = {}, t.ntf = {}, t.mgmt = {};
-  t.ud = t.token_value = 0, t.taid = 0;
+// Behind a transport header: the headers of `packet`, a payload, and padding that counts `before` more bytes.
+struct Transaction {
+  Bytes bytes;
+  size_t headers;
+  uint8_t padding;
+};
+Transaction transaction(const TaPacket& packet, const Bytes& payload, size_t before) {
+  Transaction t;
+  t.bytes.resize(512);
+  t.headers = wire::write_transaction_headers(packet, t.bytes.data());
+  t.bytes.resize(t.headers);
+  t.bytes.insert(t.bytes.end(), payload.begin(), payload.end());
+  t.padding = wire::padding_for(before + t.bytes.size());
+  t.bytes.resize(t.bytes.size() + t.padding);
   return t;
 }
 
-class EachOpcode : public testing::TestWithParam<TaOpcode> {
- protected:
-  // Calls fn(packet, payload) for each form and several lengths.
-  template <class Fn>
-  void each(bool meta, Fn fn) {
-    const TaOpcode op = GetParam();
-    static std::byte enables[128];
-    for (const bool ud : {false, true})
-      for (const bool tv : {false, true})
-        for (const size_t bytes : {size_t{0}, size_t{1}, size_t{7}, size_t{64}, size_t{200}}) {
-          TaPacket t = packet(op, ud, tv, meta);
-          size_t most = wire::ta_has_payload(op) ? bytes : 0;
-          if ((wire::ta_shape(op) & wire::kShapeBe) != 0) {
-            t.has_be = true;
-            most = t.ma.length = 128;
-            t.be = {enables, 128};
-          }
-          fn(t, payload_of(most));
+// Calls fn(packet, payload, what) for all that a transaction may look like.
+void for_every_transaction(const std::function<void(TaPacket, const Bytes&, const std::string&)>& fn) {
+  Prng rng(5);
+  for (const TaOpcode op : wire::kAllOpcodes) {
+    const uint16_t shape = wire::ta_shape(op);
+    for (uint32_t flags = 0; flags < 8; ++flags) {
+      for (const size_t bytes : {0, 1, 2, 3, 4, 7, 8, 9, 16, 64, 1000, 1024, 4096}) {
+        if (bytes != 0 && (shape & wire::kShapePayload) == 0) continue;
+        const bool has_be = (shape & wire::kShapeBe) != 0;
+        const uint32_t enables = has_be ? wire::BeetahView::enables_of(static_cast<uint32_t>(bytes)) : 0;
+        if (has_be && (enables == 0 || bytes > wire::BeetahView::kMaxEnables)) continue;
+        TaPacket packet = wire::random_packet(op, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, rng);
+        packet.mt.tc_id = 7;  // of a jetty, not of what sets up channels
+        Bytes bits(wire::BeetahView::kMaxEnables / 8, std::byte{0x55});
+        if (has_be) {
+          packet.has_be = true;
+          packet.be = {bits.data(), enables};
+          packet.ma.length = static_cast<uint32_t>(bytes);
         }
-  }
-};
-
-TEST_P(EachOpcode, BehindCtp) {
-  each(false, [](const TaPacket& t, const Bytes& payload) {
-    expect_payload(compact_frame(t, payload), payload, wire::ta_opcode_name(t.opcode()));
-  });
-}
-
-TEST_P(EachOpcode, BehindRtp) {
-  each(true, [](const TaPacket& t, const Bytes& payload) {
-    for (const wire::NetTemplate& net : {wire::template_v4(), wire::template_v6()})
-      expect_payload(reliable_frame(net, t, payload), payload, wire::ta_opcode_name(t.opcode()));
-  });
-}
-
-INSTANTIATE_TEST_SUITE_P(Opcodes, EachOpcode, testing::ValuesIn(wire::kAllOpcodes));
-
-TEST(FrameShapeTest, NothingIsReadBeyondAFrameThatWasCut) {
-  const Bytes whole = reliable_frame(wire::template_v4(), packet(TaOpcode::kWrite, true, true, false), payload_of(20));
-  const Bytes compact = compact_frame(packet(TaOpcode::kWrite, true, true, false), payload_of(20));
-  for (const Bytes* frame : {&whole, &compact}) {
-    for (size_t bytes = 0; bytes < frame->size(); ++bytes) {
-      const wire::Exact exact({frame->data(), bytes});
-      const FrameShape shape = shape_of(exact.span());
-      EXPECT_LE(shape.payload_at + shape.payload_bytes, bytes);
-      EXPECT_LE(header_of(exact.span(), shape).size(), bytes);
+        fn(packet, payload_of(bytes),
+           std::string(wire::ta_opcode_name(op)) + ", flags " + std::to_string(flags) + ", " + std::to_string(bytes));
+      }
     }
   }
 }
 
-// What belongs to set-up is read by the Core, so a recording keeps it.
-TEST(FrameShapeTest, AMessageToJetty0HasNoPayload) {
-  TaPacket send = packet(TaOpcode::kSend, false, false, false);
-  wire::RtpHeader utp;
-  utp.opcode = wire::TpOpcode::kUnreliable;
-  for (const uint32_t jetty : {0u, 5u}) {
-    send.mt = {0, wire::kTcTypeQueue, jetty};
-    const Bytes transaction = wire::transaction_of(send, payload_of(64));
-    const Bytes frame = wire::frame_of(wire::template_v4(), wire::concat({wire::written(utp), transaction}));
-    EXPECT_EQ(shape_of(frame).payload_bytes, jetty == 0 ? 0u : 64u);
+Known around(const wire::NetTemplate& net, wire::RtpHeader rtp, const TaPacket& packet, const Bytes& payload) {
+  const bool entity = rtp.nlp == wire::kNlpEntity;
+  const Transaction t = transaction(packet, payload, 0);
+  rtp.padding = t.padding;
+  Bytes tp = wire::concat({wire::written(rtp), entity ? wire::written(wire::EntityHeader{}) : Bytes{}, t.bytes});
+  Known known;
+  known.payload_at = net.size + tp.size() - t.bytes.size() + t.headers;
+  known.payload_bytes = payload.size();
+  if (net.form != wire::NetForm::kCna24) {
+    known.frame = wire::frame_of(net, tp);
+    return known;
+  }
+  known.frame.resize(net.size + tp.size() + wire::kIcrcSize);
+  net.write(known.frame.data(), tp.size() + wire::kIcrcSize, 0);
+  std::copy(tp.begin(), tp.end(), known.frame.begin() + net.size);
+  const size_t covered = net.size + tp.size() - wire::kEthSize;
+  wire::icrc_store(known.frame.data() + net.size + tp.size(),
+                   wire::icrc_of_packet(known.frame.data() + wire::kEthSize, covered, net.form));
+  return known;
+}
+
+// Whether a Read response has meta headers only its channel knows, so their place is kept.
+void keep_place_of_meta(const TaPacket& packet, Known* known) {
+  if (packet.opcode() != TaOpcode::kReadResponse || packet.has_taid || known->payload_bytes < kReadMeta) return;
+  known->payload_at += kReadMeta;
+  known->payload_bytes -= kReadMeta;
+}
+
+TEST(FrameShape, PayloadOfChannelsIsFound) {
+  const wire::NetTemplate nets[] = {wire::template_v4(), wire::template_v6(),
+                                    wire::cna_template(wire::kV4A, wire::kV4B, 0)};
+  for (const wire::NetTemplate& net : nets) {
+    for (const uint8_t nlp : {wire::kNlpTransaction, wire::kNlpEntity}) {
+      for_every_transaction([&](const TaPacket& packet, const Bytes& payload, const std::string& what) {
+        wire::RtpHeader rtp;
+        rtp.nlp = nlp;
+        rtp.src_tpn = 5;
+        rtp.dst_tpn = 6;
+        Known known = around(net, rtp, packet, payload);
+        keep_place_of_meta(packet, &known);
+        expect_shape(known, what + ", form " + std::to_string(static_cast<int>(net.form)));
+      });
+    }
+  }
+}
+
+TEST(FrameShape, PayloadOfDatagramsIsFoundButNotThatOfSetUp) {
+  for_every_transaction([&](TaPacket packet, const Bytes& payload, const std::string& what) {
+    if ((wire::ta_shape(packet.opcode()) & wire::kShapeReceive) == 0) return;
+    wire::RtpHeader utp;
+    utp.opcode = wire::TpOpcode::kUnreliable;
+    expect_shape(around(wire::template_v4(), utp, packet, payload), what);
+    packet.mt.tc_id = 0;
+    Known record = around(wire::template_v4(), utp, packet, payload);
+    if (packet.has_mt) record.payload_bytes = 0;
+    expect_shape(record, "a record by " + what);
+  });
+}
+
+TEST(FrameShape, PayloadOfCompactPacketsIsFound) {
+  const wire::CompactTemplate head(wire::kV4A, wire::kV4B, 5, 6);
+  for_every_transaction([&](const TaPacket& packet, const Bytes& payload, const std::string& what) {
+    if (packet.has_taid) return;  // there is no such channel
+    const Transaction t = transaction(packet, payload, wire::CtpHeader::kSize);
+    Known known;
+    known.frame.resize(wire::CompactTemplate::kSize);
+    head.write(known.frame.data(), t.padding);
+    known.payload_at = known.frame.size() + t.headers;
+    known.payload_bytes = payload.size();
+    known.frame.insert(known.frame.end(), t.bytes.begin(), t.bytes.end());
+    const std::byte* nth = known.frame.data() + wire::kEthSize + wire::LinkHeader::kSize;
+    const uint32_t icrc =
+        wire::icrc_compute_nth24(nth, static_cast<size_t>(known.frame.data() + known.frame.size() - nth));
+    known.frame.resize(known.frame.size() + wire::kIcrcSize);
+    wire::icrc_store(known.frame.data() + known.frame.size() - wire::kIcrcSize, icrc);
+    expect_shape(known, what);
+  });
+}
+
+TEST(FrameShape, PayloadOfLoadsAndStoresIsFound) {
+  for (const TaOpcode op : {TaOpcode::kWrite, TaOpcode::kReadResponse}) {
+    wire::BypassPacket packet{};
+    packet.is_response = op == TaOpcode::kReadResponse;
+    packet.opcode = op;
+    packet.ma = {0x1122334455667780, 0, true, 0, 0x54321};
+    packet.payload_len = wire::kMinBypassPayload;
+    Known known;
+    known.has_sum = false;
+    known.payload_at = wire::bypass_header_size(packet);
+    known.payload_bytes = wire::bypass_payload_size(packet);
+    known.frame.resize(known.payload_at);
+    wire::write_bypass_headers(packet, known.frame.data());
+    known.frame.resize(known.payload_at + known.payload_bytes, std::byte{0xEE});
+    ASSERT_NE(known.payload_bytes, 0u);
+    expect_shape(known, wire::ta_opcode_name(op));
+  }
+}
+
+TEST(FrameShape, PayloadOfQueuePairsIsFoundButNotThatOfManagement) {
+  constexpr size_t kOriginal = 8;  // what memory had before an atomic
+  Prng rng(6);
+  for (const roce::Opcode op : roce::kAllOpcodes) {
+    for (const size_t bytes : roce::payload_lengths(op)) {
+      for (const bool v6 : {false, true}) {
+        roce::Packet packet = roce::random_packet(op, bytes, rng);
+        packet.bth.dest_qp = 0x1234;
+        Known known;
+        known.frame = roce::frame_of(roce::packet_bytes(packet, payload_of(bytes)), v6);
+        known.payload_at = roce::net_template(v6).size + roce::header_size(op);
+        known.payload_bytes = bytes;
+        if (packet.has(roce::kShapeAtomicAckEth)) {
+          known.payload_at -= kOriginal;
+          known.payload_bytes = kOriginal;
+        }
+        expect_shape(known, std::string(roce::opcode_name(op)) + ", " + std::to_string(bytes));
+        packet.bth.dest_qp = roce::kGsiQp;
+        known.frame = roce::frame_of(roce::packet_bytes(packet, payload_of(bytes)), v6);
+        known.payload_bytes = 0;
+        expect_shape(known, std::string("management by ") + roce::opcode_name(op));
+      }
+    }
+  }
+}
+
+TEST(FrameShape, PacketsWithoutTransactionHaveNoPayload) {
+  for (const auto opcode : {wire::TpOpcode::kAck, wire::TpOpcode::kSack, wire::TpOpcode::kCnp}) {
+    wire::RtpHeader rtp;
+    rtp.opcode = opcode;
+    Known known;
+    known.frame = wire::frame_of(wire::template_v4(), wire::concat({wire::written(rtp), payload_of(16)}));
+    expect_shape(known, std::to_string(static_cast<int>(opcode)));
+  }
+  expect_shape({.frame = payload_of(60), .has_sum = false}, "no packet");
+  expect_shape({.frame = payload_of(3), .has_sum = false}, "no frame");
+}
+
+TEST(FrameShape, NothingIsReadBeyondAFrameThatWasCut) {
+  Prng rng(6);
+  const TaPacket write = wire::random_packet(TaOpcode::kWrite, true, true, false, rng);
+  for (const wire::NetTemplate& net : {wire::template_v4(), wire::cna_template(wire::kV4A, wire::kV4B, 0)}) {
+    const Known known = around(net, {}, write, payload_of(20));
+    for (size_t bytes = 0; bytes < known.frame.size(); ++bytes) {
+      const wire::Exact cut({known.frame.data(), bytes});
+      const FrameShape shape = shape_of(cut.span());
+      EXPECT_LE(shape.payload_at + shape.payload_bytes, bytes);
+      EXPECT_LE(header_of(cut.span(), shape).size(), bytes);
+    }
   }
 }
 

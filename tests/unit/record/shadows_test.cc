@@ -185,6 +185,28 @@ TEST_F(ShadowsTest, MemoryComesBackZeroed) {
   for (size_t i = 0; i < queue.work.size(); ++i) ASSERT_EQ(ring.work[i], std::byte{0});
 }
 
+TEST_F(ShadowsTest, OfElementsThatRetiredNothingStays) {
+  constexpr uint32_t kMany = 1 << 16;
+  Real queue(RingKind::kSend, kMany);
+  std::vector<std::byte> source(kMany * kSlotBytes);
+  queue.ring.real_source = source.data();
+  Ring& ring = shadows[shadows.lend(queue.ring)];
+  std::fill_n(ring.slots, 6 * kSlotBytes, std::byte{1});
+  std::fill_n(ring.source, 6 * kSlotBytes, std::byte{1});
+  ring.produced = 5;
+  ring.indices->produced = 5;
+  ring.indices->consumed = 3;
+  shadows.forget_retired();
+  for (const std::byte* at : {ring.slots, ring.source}) {
+    for (uint32_t slot = 0; slot < 6; ++slot)
+      EXPECT_EQ(at[slot * kSlotBytes + 5], std::byte(slot == 3 || slot == 4)) << slot;
+  }
+  size_t touched = 0;
+  ipc::each_touched_run(
+      shadows.used(), [](void* sum, size_t, size_t bytes) { *static_cast<size_t*>(sum) += bytes; }, &touched);
+  EXPECT_LT(touched, size_t{64} << 10) << "what was never used has no memory";
+}
+
 TEST_F(ShadowsTest, QueuesOfAnOwnerShareItsLimits) {
   OwnerLimits limits;
   limits.pacer.bytes_per_second = 5;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,14 @@ inline constexpr uint32_t kSection = 0x0A0D0D0A, kInterface = 1, kStatistics = 5
 
 inline std::vector<PcapngBlock> read_pcapng(const std::string& bytes) {
   std::vector<PcapngBlock> blocks;
+  uint32_t interfaces = 0;
+  std::set<uint32_t> told;  // interfaces with statistics
   const auto number = [&](size_t at) {
     uint32_t n = 0;
     std::memcpy(&n, bytes.data() + at, 4);
     return n;
   };
+  const bool is_file = bytes.size() >= 4 && number(0) == kSection;  // and not some blocks alone
   for (size_t at = 0; at != bytes.size();) {
     if (bytes.size() - at < 12) {
       ADD_FAILURE() << "a piece of a block at " << at;
@@ -90,6 +94,13 @@ inline std::vector<PcapngBlock> read_pcapng(const std::string& bytes) {
       option += (size + 3u) / 4 * 4;
     }
     EXPECT_TRUE(ended && option == end) << "options of the block at " << at;
+    if (block.type == kInterface) ++interfaces;
+    if (is_file && (block.type == kPacket || block.type == kStatistics)) {
+      EXPECT_LT(block.number(0), interfaces) << "the block at " << at << " is of an interface that is not there yet";
+    }
+    if (is_file && block.type == kStatistics) {
+      EXPECT_TRUE(told.insert(block.number(0)).second) << "statistics of interface " << block.number(0) << " twice";
+    }
     blocks.push_back(std::move(block));
     at += length;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/capture_filter.h"
+#include "lib/transport/wire/cna_packet.h"
 #include "tests/unit/dataplane/host/pcapng_reader.h"
 
 namespace ub {
@@ -79,6 +80,16 @@ TEST(CaptureFilter, the_peer_is_at_the_other_end) {
   EXPECT_FALSE(Filter("peer=10.0.0.3").takes(read));
   EXPECT_TRUE(Filter("peer=fd00::1").takes(frame("write")));
   EXPECT_FALSE(Filter("peer=10.0.0.1").takes(frame("load"))) << "it has no address";
+  // NTH24 has the low 24 bits of the addresses.
+  std::string cna(200, '\0');
+  const wire::NetTemplate net = wire::cna_template({IpAddress::from_v4(0x0A010203), 4792},
+                                                   {IpAddress::from_v4(0x0A040506), 4792}, 0);
+  net.write(reinterpret_cast<std::byte*>(cna.data()), cna.size() - net.size, 0);
+  const std::string_view from = "peer=10.1.2.3", to = "peer=10.4.5.6";
+  EXPECT_TRUE(Filter(from).takes(cna, 1, Direction::kIn));
+  EXPECT_FALSE(Filter(from).takes(cna, 1, Direction::kOut));
+  EXPECT_TRUE(Filter(to).takes(cna, 1, Direction::kOut));
+  EXPECT_FALSE(Filter(to).takes(cna, 1, Direction::kIn));
 }
 
 TEST(CaptureFilter, dropped_frames_by_the_names_of_counters) {

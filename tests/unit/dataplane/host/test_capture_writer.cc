@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -157,6 +159,27 @@ TEST(CaptureRing, frames_of_all_lengths_come_out_as_they_went_in) {
       return true;
     });
     ASSERT_EQ(in, out);
+  }
+}
+
+// Wherever in its memory it begins, and whatever is left over at the end of that.
+TEST(CaptureRing, a_ring_that_gets_full_overwrites_nothing) {
+  for (uint32_t length = 100; length <= 60000; length += 997) {
+    CaptureRing ring(kSmallRing);
+    for (uint32_t begin = 0; begin < 5; ++begin) {
+      ASSERT_TRUE(put(ring, 1 + length * begin / 7, 0));
+      ring.publish();
+      ring.take([](const CaptureRecord&) { return true; });
+      uint8_t in = 0, out = 0;
+      while (in < 250 && put(ring, length, in)) ++in;
+      ring.publish();
+      ring.take([&](const CaptureRecord& r) {
+        EXPECT_TRUE(r.kept == length && is_whole(r, out)) << "frame " << +out << " of " << length << " bytes";
+        return ++out < in;
+      });
+      ring.take([](const CaptureRecord&) { return true; });
+      ASSERT_EQ(in, out);
+    }
   }
 }
 
@@ -311,6 +334,38 @@ TEST_F(CaptureWriterTest, of_several_files_the_last_ones_stay) {
   EXPECT_EQ(static_cast<uint8_t>(of_type(last, kPacket)[0].packet[0]),
             static_cast<uint8_t>(of_type(before, kPacket).back().packet[0] + 1));
   EXPECT_EQ(writer.packets(), frames);
+}
+
+// An interface that comes with the first frame that finds no room is in the next file only.
+TEST_F(CaptureWriterTest, each_file_has_the_interfaces_of_its_frames) {
+  constexpr uint32_t kFaces = 2000;
+  CaptureWriter writer({.path = path(), .most_bytes = CaptureTarget::kLeastBytes, .files = 99});
+  std::deque<CaptureInterface> faces(kFaces);
+  ASSERT_TRUE(writer.start(&why)) << why;
+  ASSERT_EQ(settled(writer, State::kOpening), State::kRunning);
+  for (uint32_t i = 0; i < kFaces; ++i) {
+    faces[i].name = std::to_string(i);
+    ASSERT_TRUE(put(writer.ring(), 1000, static_cast<uint8_t>(i), &faces[i]));
+  }
+  writer.ring().publish();
+  writer.stop();
+  ASSERT_EQ(settled(writer, State::kRunning), State::kEnded);
+  uint32_t frames = 0, files = 0;
+  for (; frames < kFaces && files < 99; ++files) {
+    char name[32];
+    std::snprintf(name, sizeof name, "x_%05u.pcapng", files + 1);
+    const auto blocks = read_pcapng(read_file(path(name)));
+    const auto interfaces = of_type(blocks, kInterface), packets = of_type(blocks, kPacket);
+    ASSERT_FALSE(packets.empty());
+    ASSERT_EQ(interfaces.size(), packets.size());
+    EXPECT_EQ(of_type(blocks, kStatistics).size(), packets.size());
+    for (const PcapngBlock& packet : packets) {
+      EXPECT_EQ(interfaces[packet.number(0)].text(2), std::to_string(frames));
+      EXPECT_EQ(packet.packet[0], static_cast<char>(frames++));
+    }
+  }
+  EXPECT_EQ(frames, kFaces);
+  EXPECT_GT(files, 5u);
 }
 
 TEST_F(CaptureWriterTest, a_file_that_exists_stays_as_it_is) {

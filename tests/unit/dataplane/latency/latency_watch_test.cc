@@ -115,6 +115,19 @@ TEST_F(WatchedPair, one_that_is_taken_while_nobody_drives_is_not_measured) {
   EXPECT_EQ(misses(at_a, kCompletedToPolled).unseen, 1u);
 }
 
+TEST_F(WatchedPair, a_long_turn_is_no_pause) {
+  request(WrOp::kWrite, 8);
+  round_trip(100, 200);
+  at_a.begin_turn(now.ns);
+  pass(LatencyWatch::kLongestPauseNs + 1);
+  at_a.end_turn(now.ns);
+  EXPECT_EQ(a.poll().size(), 1u);
+  pass(10);
+  turn(a, at_a);
+  EXPECT_EQ(times(at_a, kCompletedToPolled).max(), LatencyWatch::kLongestPauseNs + 11);
+  EXPECT_EQ(misses(at_a, kCompletedToPolled).unseen, 0u);
+}
+
 TEST_F(WatchedPair, a_receive_completes_at_its_target_too) {
   b.post_receive(b.receive_indices[0], b.receives[0], 0, 64);
   request(WrOp::kSend, 8);
@@ -193,6 +206,20 @@ TEST_F(WatchedPair, bytes_that_an_agent_copies_count_until_the_last_copy_is_done
   EXPECT_EQ(times(at_b, kReceivedToPlaced).max(), 800u);
   at_b.hear(1900, done);
   EXPECT_EQ(misses(at_b, kReceivedToPlaced).no_start, 1u);
+}
+
+TEST_F(WatchedPair, copies_of_a_message_count_from_its_newest_packet_on) {
+  const CopyTag tag = ta::place_tag(channel(b).tpn, Tpmsn(5));
+  const Note asked{Stage::kCopyAsked, static_cast<uint32_t>(tag >> 32), static_cast<uint32_t>(tag), 8};
+  const Note done{Stage::kCopyDone, asked.object, asked.a};
+  at_b.received(1000);
+  at_b.hear(1010, asked);
+  at_b.received(5000);
+  at_b.hear(5010, asked);
+  at_b.hear(5100, done);
+  at_b.hear(5200, done);
+  EXPECT_EQ(times(at_b, kReceivedToPlaced).count(), 1u);
+  EXPECT_EQ(times(at_b, kReceivedToPlaced).max(), 200u);
 }
 
 // ---- classes -----------------------------------------------------------------------------------------------------
