@@ -34,11 +34,13 @@ inline uint32_t straight_channel(CoreState& s, const SendQueue& q, uint32_t queu
   if (q.next_slot == q.produced || q.state != QueueState::kReady || has_admitted(q)) [[unlikely]]
     return 0;
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+  if (!is_straight(wqe)) [[unlikely]]
+    return 0;
   const Route& route = route_of(s, queue, wqe.target);
   if (route.epoch != s.route_epoch || route.queue != queue || route.target != wqe.target) [[unlikely]]
     return 0;
-  // A request without payload is not straight.
-  if (!is_straight(wqe) || wqe.length - 1 >= route.most_bytes) [[unlikely]]
+  // A request without payload is a general one.
+  if (wqe.length - 1 >= route.most_bytes) [[unlikely]]
     return 0;
   if (q.started_tail - q.started_head > q.work_mask || !room_for_segment(q) || !room_for_tassns(q, 1)) [[unlikely]]
     return 0;

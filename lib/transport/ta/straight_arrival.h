@@ -34,6 +34,9 @@ class StraightArrival {
     constexpr size_t kLeast = wire::CompactTemplate::kSize + wire::Btah::kSize + wire::kIcrcSize;
     if (frame.size() < kLeast || !s_.config.straight) [[unlikely]]
       return false;
+    const auto opcode = static_cast<wire::TaOpcode>(load_u8(frame.data() + wire::CompactTemplate::kSize));
+    if (opcode != wire::TaOpcode::kWrite && opcode != wire::TaOpcode::kTaack) [[unlikely]]
+      return false;
     const uint32_t channel = setup::channel_of_tpn(s_, wire::CompactTemplate::dcna_of(frame.data()));
     if (channel == 0) [[unlikely]]
       return false;
