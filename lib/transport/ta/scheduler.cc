@@ -341,9 +341,11 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
 }
 
 // Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
+// A filler says nothing of that: all but its first word is what was there before.
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
   if (q.next_slot == q.produced || has_earlier(q)) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
+  if (next.op == WrOp::kSkip) return false;
   const uint32_t small = s.config.lane_bulk_bytes;
   if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
   return !ch.mixed_line || stays_in_line(s, q, next, ch);
