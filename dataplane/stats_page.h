@@ -127,6 +127,8 @@ struct StatsChannel {
   uint64_t counts[kChannelCounts];  // in the order of kChannelCountNames
 };
 static_assert(sizeof(StatsChannel) == 160 + 8 * kChannelCounts);
+// Packets sent and not acknowledged: their numbers have 24 bits.
+constexpr uint32_t in_flight_of(const StatsChannel& c) { return (c.next_psn - c.oldest_unacked) & 0xffffff; }
 
 // One path of a channel that has several: a PathInfo in a layout of its own. A channel shows its first 8.
 constexpr uint32_t kStatsPathsOfChannel = 8;

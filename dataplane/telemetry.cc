@@ -109,7 +109,7 @@ Json channel(const StatsChannel& c) {
           {"lane", c.bulk != 0 ? "bulk" : "small"},
           {"state", uint64_t{c.state}},
           {"window_packets", uint64_t{c.window_packets}},
-          {"in_flight_packets", uint64_t{c.next_psn - c.oldest_unacked} & 0xffffff},
+          {"in_flight_packets", uint64_t{in_flight_of(c)}},
           {"rtt_ns", static_cast<uint64_t>(std::max<int64_t>(c.smoothed_rtt_ns, 0))},
           {"tx_packets", c.tx_packets},
           {"rx_packets", c.rx_packets},

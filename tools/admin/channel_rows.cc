@@ -136,7 +136,7 @@ Json channels_json(const StatsReport& r) {
          {"transport", transport_name(c)},
          {"lane", lane_name(c)},
          {"state", channel_state(c.state)},
-         {"in_flight", c.next_psn - c.oldest_unacked},
+         {"in_flight", in_flight_of(c)},
          {"queued", c.queued_messages},
          {"tx_packets", c.tx_packets},
          {"rx_packets", c.rx_packets},

@@ -122,7 +122,7 @@ void add_channel(const StatsChannel& c, const Labels& labels, MetricFamilies* ou
                                {"retransmission", retransmission_name(c)},
                                {"congestion", printable(text_of(c.congestion_control))}}),
              1);
-  gauge("softub_channel_in_flight_packets", "packets sent and not yet acknowledged", c.next_psn - c.oldest_unacked);
+  gauge("softub_channel_in_flight_packets", "packets sent and not yet acknowledged", in_flight_of(c));
   gauge("softub_channel_queued_messages", "messages begun and not yet acknowledged, and answers that wait to be sent",
         c.queued_messages);
   gauge("softub_channel_window_packets",

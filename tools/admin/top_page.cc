@@ -155,7 +155,7 @@ FittedTable channels_table(const std::vector<InstanceChange>& instances, TopSort
                       c.smoothed_rtt_ns == 0 ? "-" : short_number(static_cast<double>(c.smoothed_rtt_ns) / 1000),
                       c.window_packets == 0 ? "-" : std::to_string(c.window_packets),
                       c.rate_kbytes_per_second == 0 ? "-" : short_number(c.rate_kbytes_per_second * 8.0 / 1000),
-                      rate(r.again), rate(r.lost), rate(r.marks), std::to_string(c.next_psn - c.oldest_unacked),
+                      rate(r.again), rate(r.lost), rate(r.marks), std::to_string(in_flight_of(c)),
                       std::to_string(c.paths), printable(text_of(c.congestion_control))});
   }
   return t;

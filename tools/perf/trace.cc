@@ -60,7 +60,7 @@ std::string channel_fields(const StatsChannel& c) {
                      endpoint_text(c.remote_ip, c.remote_port),
                      std::string_view(c.congestion_control, strnlen(c.congestion_control, sizeof c.congestion_control)),
                      us_of(c.smoothed_rtt_ns), c.window_packets, mbit_of(c.rate_kbytes_per_second),
-                     c.next_psn - c.oldest_unacked, marks, c.lost, c.tx_packets, c.rx_packets);
+                     in_flight_of(c), marks, c.lost, c.tx_packets, c.rx_packets);
 }
 
 std::string path_fields(const StatsPath& p) {

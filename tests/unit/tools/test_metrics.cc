@@ -192,6 +192,33 @@ softub_app_posts_total{@1,app_pid="901",app_uid="0",app_program="worker"} 1
 )");
 }
 
+TEST(Metrics, PacketsInFlightAreCountedWhereTheirNumbersWrap) {
+  Instance i = invented_instance();
+  i.report.channels = {invented_channel(5)};
+  i.report.channels_total = 1;
+  i.report.channels[0].oldest_unacked = 0xfffffe;
+  i.report.channels[0].next_psn = 3;
+  EXPECT_TRUE(page({i}, "softub_channel_in_flight").ends_with("} 5\n"));
+}
+
+// All that is told of it: what each row has, together.
+TEST(Metrics, AllNumbersOfAnApplicationThatIsAttachedTwiceAreAdded) {
+  Instance i = invented_instance();
+  i.report.placement = "daemon";
+  StatsApp app = invented_app(900, 5);
+  app.send_queues = app.receive_queues = app.jfcs = app.segments = app.targets = app.stalls = app.starved = 5;
+  app.shared_bytes = app.copies = app.events_lost = 5;
+  i.report.apps = {app, app};
+  i.report.apps_total = 2;
+  const std::string all = page({i}, "softub_app_(?!agent_longest)");
+  size_t samples = 0;
+  for (size_t at = all.find("app_pid="); at != std::string::npos; at = all.find("app_pid=", at + 1), ++samples) {
+    const std::string line = all.substr(at, all.find('\n', at) - at);
+    EXPECT_TRUE(line.ends_with("} 10")) << line;
+  }
+  EXPECT_EQ(samples, 11u);
+}
+
 TEST(Metrics, NamesThatOthersChoseAreHarmless) {
   Instance i = invented_instance();
   i.report.program = "a\"b\\c\n\xff\x1b[2J";

@@ -30,6 +30,13 @@ TEST(NoteFilter, NoTextTakesAll) {
   for (uint32_t i = 0; i < kStageCount; ++i) EXPECT_TRUE(filter("").takes({static_cast<Stage>(i), 1}));
 }
 
+TEST(NoteFilter, AnotherTextTakesThePlaceOfTheOneBefore) {
+  NoteFilter f = filter("channel=4 stage=kPosted");
+  std::string why;
+  ASSERT_TRUE(f.parse("packet=100", &why)) << why;
+  EXPECT_TRUE(f.takes(kSent));
+}
+
 TEST(NoteFilter, NumbersHaveTheNounInFrontOfThem) {
   EXPECT_TRUE(filter("channel=3").takes(kSent));
   EXPECT_FALSE(filter("channel=4").takes(kSent));

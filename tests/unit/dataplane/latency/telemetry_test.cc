@@ -68,6 +68,14 @@ TEST(Telemetry, channels_come_in_pages_that_fit) {
   EXPECT_TRUE(answer(report, "/softub/channels,99").at("channels").empty());
 }
 
+TEST(Telemetry, packets_in_flight_are_counted_where_their_numbers_wrap) {
+  StatsReport report;
+  report.channels.resize(1);
+  report.channels[0].oldest_unacked = 0xfffffe;
+  report.channels[0].next_psn = 3;
+  EXPECT_EQ(answer(report, "/softub/channels").at("channels").at("0").at("in_flight_packets"), 5);
+}
+
 TEST(Telemetry, latencies_have_the_classes_that_were_seen) {
   StatsReport report;
   report.work.latency_on = 1;
