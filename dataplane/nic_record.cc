@@ -61,7 +61,6 @@ std::string NicRecording::status() const {
   std::string said = std::string("ok ") + state + "; " + path_of(options.number) + text;
   if (recorder.recorded()) return said;
   return said + "; " + (why_no_more.empty() ? std::string(sentence_of(recorder.ended())) : why_no_more);
-  return said;
 }
 
 // Owned. "ok ...", or what is wrong.

@@ -31,7 +31,7 @@ constexpr size_t kStep = 1 << 20;  // is allocated and mapped at once
 
 constexpr bool is_little_endian() { return std::endian::native == std::endian::little; }
 
-uint16_t this_machine() {
+constexpr uint16_t this_machine() {
 #if defined(__x86_64__)
   return EM_X86_64;
 #elif defined(__aarch64__)
@@ -133,6 +133,8 @@ bool FileWriter::allocate(size_t bytes) {
 
 namespace {
 
+constexpr size_t kPieceHeader = 1 + 2 * sizeof(uint32_t);
+
 uint32_t sum_of(const std::byte* from, size_t bytes) { return crc32_final(crc32_update(crc32_init(), from, bytes)); }
 uint32_t sum_of_image(const std::byte* file, uint64_t end) { return sum_of(file + kHeaderPage, end - kHeaderPage); }
 uint32_t sum_of_header(const std::byte* file) { return sum_of(file, offsetof(FileHeader, header_sum)); }
@@ -145,8 +147,6 @@ void FileWriter::seal_image() {
   header().header_sum = sum_of_header(data_);
   begin_piece();
 }
-
-constexpr size_t kPieceHeader = 1 + 2 * sizeof(uint32_t);
 
 void FileWriter::begin_piece() {
   piece_ = 0;
@@ -180,7 +180,7 @@ FileWriter::~FileWriter() {
 
 std::unique_ptr<FileReader> FileReader::open(const std::string& path, std::string* why) {
   std::unique_ptr<FileReader> file(new FileReader);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe lets nobody wait
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // to open a pipe would wait
   struct stat st {};
   if (fd < 0 || fstat(fd, &st) != 0) {
     *why = failed("open", path);

@@ -154,7 +154,6 @@ std::span<const std::byte> header_of(Frame frame, const FrameShape& shape) {
   return frame.first(std::min(shape.payload_bytes != 0 ? shape.payload_at : end, kMostKept));
 }
 
-
 bool has_icrc(Frame frame, const FrameShape& shape) {
   return shape.sum != FrameShape::Sum::kNone && load_le32(frame.data() + shape.icrc_at) != 0;
 }

@@ -36,16 +36,13 @@ class KeptBytes {
   explicit KeptBytes(Ring& ring) : ring_(ring) {}
 
   // `slot` is the next one. It becomes what is kept of it; `in_a_row` are posted from it on, up to the end of the ring.
-  // True: it only fills that, and the Core gets no more of it either, since it looks at what comes next before it knows
-  // what that is.
-  bool blank(std::byte* slot, uint32_t in_a_row) {
-    if (ring_.kind != RingKind::kSend || ring_.is_raw) return false;
-    if (slots_left_ == 0 && !begin_element(slot, in_a_row)) return false;
+  void blank(std::byte* slot, uint32_t in_a_row) {
+    if (ring_.kind != RingKind::kSend || ring_.is_raw) return;
+    if (slots_left_ == 0 && !begin_element(slot, in_a_row)) return;
     --slots_left_;
     const size_t kept = std::min(kSlotBytes, kept_);
     std::memset(slot + kept, 0, kSlotBytes - kept);
     kept_ -= kept;
-    return is_filler_;
   }
 
  private:
@@ -53,8 +50,7 @@ class KeptBytes {
     Wqe wqe;
     std::memcpy(&wqe, slot, sizeof wqe);
     const bool fits = wqe.slots != 0 && wqe.slots <= in_a_row;
-    is_filler_ = wqe.op == WrOp::kSkip;
-    ring_.is_raw = !fits || (!is_filler_ && !ta::valid_element(wqe));
+    ring_.is_raw = !fits || (wqe.op != WrOp::kSkip && !ta::valid_element(wqe));
     if (ring_.is_raw) return false;
     slots_left_ = wqe.slots;
     kept_ = kept_of(wqe);
@@ -64,7 +60,6 @@ class KeptBytes {
   Ring& ring_;
   uint32_t slots_left_ = 0;
   size_t kept_ = 0;
-  bool is_filler_ = false;
 };
 
 }  // namespace
@@ -196,8 +191,7 @@ void Recorder::take_elements(uint32_t number, Ring& ring, uint32_t produced) {
     std::memcpy(element, ring.real_elements() + offset, kSlotBytes);
     std::memcpy(ring.elements() + offset, element, kSlotBytes);
     const uint32_t in_a_row = std::min(produced - slot, ring.slot_count - slot % ring.slot_count);
-    if (!options_.payload && kept.blank(element, in_a_row))
-      std::memcpy(ring.elements() + offset, element, kSlotBytes);
+    if (!options_.payload) kept.blank(element, in_a_row);
     if (at != nullptr) at = put_difference(at, ring.like, element, kSlotBytes);
   }
   if (at != nullptr) file_->commit(at);

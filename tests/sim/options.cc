@@ -517,7 +517,7 @@ Options Options::draw_repeated(uint64_t seed) {
   n.lifetime = pick<double>(rng, {0.0005, 0.005});
   o.lossless = false;
   o.aperture.frames = 0;  // they need a wire that doubles nothing
-  if (o.busy) return o;   // which requests keep a channel busy is drawn with it
+  if (o.busy) return o;  // which requests keep a channel busy is drawn with it
   o.work.weight_send = std::max(o.work.weight_send, 5u);
   o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
   return o;
@@ -530,11 +530,8 @@ Options Options::draw_rol_by_ctp(uint64_t seed) {
   const NetworkOptions n = o.net;
   o.seed = seed;
   o.lossless = o.compact = true;
-  o.net = NetworkOptions{.delay_ns = n.delay_ns,
-                         .jitter_ns = n.jitter_ns,
-                         .ns_per_byte = n.ns_per_byte,
-                         .queue_frames = n.queue_frames,
-                         .mark = n.mark};
+  o.net = NetworkOptions{.delay_ns = n.delay_ns, .jitter_ns = n.jitter_ns, .ns_per_byte = n.ns_per_byte,
+                         .queue_frames = n.queue_frames, .mark = n.mark};
   o.host.pending = 0;
   o.fault.partitions = o.fault.path_faults = 0;
   o.work.queues_per_app = std::max(o.work.queues_per_app, 1u);
