@@ -129,6 +129,9 @@ struct PortConfig {
   uint32_t bulk_dscp = 64;
   // ICRC on the shared-memory wire too; default off. Costs a pass over every payload byte on both sides.
   bool icrc_shm = false;
+  // WRITEs, READs and atomics in memory that its owner on this host shares (softub_alloc_shared) are carried out by the
+  // NIC of whoever asks, without packets, if both NICs have this on. Default on. Captures do not have such requests.
+  bool shm_place = true;
 };
 
 // DPDK devices, opened if port.kinds has "dpdk"; dpdk_devices.h takes this apart.

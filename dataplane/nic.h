@@ -164,6 +164,8 @@ class Nic {
   bypass::Ran run_frames(uint32_t handle, bypass::Turns& turns, Duration patience);
   // The memory of a segment of an instance, which may be this one, to be mapped (share_door.h). As open_lane().
   bool open_share(const InstanceId& instance, const ipc::ShareRequest&, ipc::OpenedShare* share, std::string* why);
+  // Does the configuration let this NIC access memory of others itself (docs/same-host-design.md)?
+  bool places() const { return places_; }
   // Others on this host may map the memory of a registered segment, as its token and permissions allow; `memory` is the
   // sealed memfd that the segment fills. False: out of descriptors or memory.
   bool offer_share(uint32_t segment, const SegmentConfig&, int memory, bool writable);
@@ -444,6 +446,7 @@ class Nic {
   std::mutex errands_;                          // one at a time
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
+  bool places_ = true;
   ShareDoor shares_;  // under ownership, but for those who come
   PublishedNames names_;  // under ownership
 };

@@ -220,6 +220,8 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
   options.lossless = !config.impair.is_set();
   options.icrc_optional = !config.port.icrc_shm && options.lossless;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
+  places_ = config.port.shm_place;
+  if (!places_) shares_.give_no_gates();
   if (!config.impair.is_set() && !open_lanes(error)) return false;
   return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
 }

@@ -115,6 +115,9 @@ void Nic::publish_statistics() try {
   std::vector<StatsPath> paths;
   ChannelInfo info;
   NicCore& core = worker_->core();
+  const ShareDoor::Accesses accesses = shares_.take_accesses();
+  core.count(Counter::kMappedByOthers, accesses.requests);
+  core.count(Counter::kMappedBytesByOthers, accesses.bytes);
   for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
     if (!core.channel_info(i, &info)) continue;
     channels.push_back(info);

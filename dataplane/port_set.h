@@ -32,6 +32,7 @@
 #include "dataplane/udp_port.h"
 #include "lib/base/application_memory.h"
 #include "lib/base/word_copy.h"
+#include "lib/ipc/access_gate.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/transport/host.h"
 #include "lib/transport/looking/note.h"
@@ -215,6 +216,19 @@ class PortSet {
     store_words(memory, block, bytes);
   }
 
+  // ---- Host: memory of other NICs of this host (docs/same-host-design.md) ----
+  bool write_mapped(void* gate, std::byte* remote, const std::byte* local, size_t bytes) {
+    if (is_foreign(local)) return false;
+    return through(gate, &ipc::AccessGate::writes, bytes, [=] { copy_final_word_last(remote, local, bytes); });
+  }
+  bool read_mapped(void* gate, std::byte* local, const std::byte* remote, size_t bytes) {
+    if (is_foreign(local)) return false;
+    return through(gate, &ipc::AccessGate::reads, bytes, [=] { copy_final_word_last(local, remote, bytes); });
+  }
+  bool atomic_mapped(void* gate, const AtomicRequest& request, uint128* old) {
+    return through(gate, &ipc::AccessGate::atomics, request.bytes, [&] { *old = run_atomic(request); });
+  }
+
   // When tx_flush() has something to do although nobody sent anything.
   Instant next_deadline() const {
     Instant deadline = Instant::never();
@@ -297,6 +311,20 @@ class PortSet {
   }
 
  private:
+  // One access through a gate, which counts it. False: the gate is closed.
+  template <class Fn>
+  bool through(void* gate, std::atomic<uint64_t> ipc::AccessGate::*counter, size_t bytes, Fn access) {
+    auto& entered = *static_cast<ipc::AccessGate*>(gate);
+    const ApplicationMemory memory;
+    if (!entered.enter()) [[unlikely]]
+      return false;
+    access();
+    entered.leave();
+    ipc::AccessGate::add(entered.*counter, 1);
+    ipc::AccessGate::add(entered.bytes, bytes);
+    return true;
+  }
+
   // In the order in which they began to watch, which says whom the kernel wakes. For want of memory UDP stays mute, and
   // has to be polled.
   void unmute_udp() {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/pause.h"
 #include "lib/ipc/unix_socket.h"
 #include "lib/transport/core_types.h"
 
@@ -30,7 +31,8 @@ RemoteAccess access_of(const ipc::ShareRequest& r, uint8_t right) {
 // The right to write includes that to read: a mapping cannot be written without being read.
 bool still_may(const ipc::ShareRequest& r, uint32_t segment, const ShareDoor::Rights& rights) {
   return rights.segment_of(access_of(r, kAccessRead)) == segment &&
-         (r.writes == 0 || rights.segment_of(access_of(r, kAccessWrite)) == segment);
+         (r.writes == 0 || rights.segment_of(access_of(r, kAccessWrite)) == segment) &&
+         (r.atomics == 0 || rights.segment_of(access_of(r, kAccessAtomic)) == segment);
 }
 
 ino_t file_of(int memory) {
@@ -49,6 +51,20 @@ bool is_hung_up(int socket) {
     if (status != ipc::SocketStatus::kOk) return true;
   }
   return false;
+}
+
+// Nobody enters any more. Waits until the NIC has left, for whose copy it is too late when it was killed inside.
+void close_gate(ipc::AccessGate& gate, int socket) {
+  constexpr int kLooks = 1000;  // before the processor is left to it; most copies are over then
+  constexpr Duration kPause = microseconds(20);
+  gate.close();
+  for (int look = 0; look < kLooks; ++look) {
+    if (!gate.is_inside()) return;
+  }
+  for (Duration waited{}; waited < ShareDoor::kGatePatience && gate.is_inside(); waited = waited + kPause) {
+    if (is_hung_up(socket)) return;
+    ipc::pause_for(kPause);
+  }
 }
 
 }  // namespace
@@ -88,15 +104,30 @@ void ShareDoor::answer(Asker& asker, const Rights& rights) {
   const Offer* offer = find(request, rights, &segment, &writable, &why);
   if (offer == nullptr) return refuse(asker.socket.get(), why);
   request.writes = writable ? 1 : 0;
+  request.atomics = writable && request.atomics != 0 && rights.segment_of(access_of(request, kAccessAtomic)) == segment;
   ipc::Fd reader;
   if (!writable && !(reader = ipc::reopen_to_read(offer->memory.get(), &why))) return refuse(asker.socket.get(), why);
-  const ipc::ShareReply reply = ipc::make_share_reply(writable);
-  const int fds[] = {writable ? offer->memory.get() : reader.get()};
   // Known before it has the memory: there is no holder whom nobody knows.
-  holders_.push_back({std::move(asker.socket), segment, offer->file, request, false});
-  if (ipc::send_message(holders_.back().socket.get(), bytes_of(reply), fds) != ipc::SocketStatus::kOk) {
-    holders_.pop_back();
+  holders_.push_back({std::move(asker.socket), segment, offer->file, request, false, {}, {}});
+  Holder& holder = holders_.back();
+  ipc::Fd gate;
+  if (request.places != 0 && !make_gate(holder, &gate, &why)) {
+    refuse(holder.socket.get(), why);
+    return holders_.pop_back();
   }
+  const ipc::ShareReply reply = ipc::make_share_reply(writable, request.atomics != 0);
+  const int fds[] = {writable ? offer->memory.get() : reader.get(), gate.get()};
+  const std::span<const int> sent(fds, request.places != 0 ? 2 : 1);
+  if (ipc::send_message(holder.socket.get(), bytes_of(reply), sent) != ipc::SocketStatus::kOk) holders_.pop_back();
+}
+
+bool ShareDoor::make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const {
+  if (!gives_gates_) {
+    *why = "the owner's configuration says so (shm.place)";
+    return false;
+  }
+  *descriptor = ipc::create_sealed_memfd("softub-gate", ipc::AccessGate::kBytes, why);
+  return *descriptor && holder.gate.map(descriptor->get(), ipc::AccessGate::kBytes, why);
 }
 
 const ShareDoor::Offer* ShareDoor::find(const ipc::ShareRequest& request, const Rights& rights, uint32_t* segment,
@@ -123,6 +154,7 @@ void ShareDoor::tell_holders(const Rights& rights) {
   });
   for (Holder& holder : holders_) {
     if (holder.told || still_may(holder.right, holder.segment, rights)) continue;
+    if (holder.gate) close_gate(*holder.access(), holder.socket.get());
     const ipc::ShareNotice notice{ipc::kShareMagic};
     ipc::send_message(holder.socket.get(), bytes_of(notice), {});
     holder.told = true;
@@ -130,7 +162,25 @@ void ShareDoor::tell_holders(const Rights& rights) {
 }
 
 void ShareDoor::sweep() {
-  std::erase_if(holders_, [](const Holder& holder) { return is_hung_up(holder.socket.get()); });
+  std::erase_if(holders_, [this](Holder& holder) {
+    if (!is_hung_up(holder.socket.get())) return false;
+    count_accesses(holder);
+    return true;
+  });
+}
+
+void ShareDoor::count_accesses(Holder& holder) {
+  if (!holder.gate) return;
+  const ipc::AccessGate::Counts now = holder.access()->counts();
+  const Accesses all{now.writes + now.reads + now.atomics, now.bytes};
+  accesses_.requests += all.requests - holder.taken.requests;
+  accesses_.bytes += all.bytes - holder.taken.bytes;
+  holder.taken = all;
+}
+
+ShareDoor::Accesses ShareDoor::take_accesses() {
+  for (Holder& holder : holders_) count_accesses(holder);
+  return std::exchange(accesses_, {});
 }
 
 bool ShareDoor::offer(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
@@ -148,7 +198,8 @@ std::vector<ipc::ShareHolder> ShareDoor::holders(int memory, const Rights& right
   const ino_t file = file_of(memory);
   std::vector<ipc::ShareHolder> found;
   for (const Holder& holder : holders_) {
-    if (holder.file == file) found.push_back({holder.right.process, holder.told ? 1u : 0u});
+    if (holder.file != file || (holder.gate && !(holder.told && holder.access()->is_inside()))) continue;
+    found.push_back({holder.right.process, holder.told ? 1u : 0u});
   }
   return found;
 }

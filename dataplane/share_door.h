@@ -7,6 +7,10 @@
 // Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token
 // id (SEND with invalidate) is noticed then, too.
 //
+// Holders may be NICs, which access the memory themselves through a gate (lib/ipc/access_gate.h). When the right of one
+// ends, serve() closes the gate, and waits until the NIC is not inside: for kGatePatience at most, in case it was
+// stopped there.
+//
 // Thread: admit() and has_pending() from any; all else by the owner of the Core.
 #pragma once
 
@@ -20,7 +24,10 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/time.h"
+#include "lib/ipc/access_gate.h"
 #include "lib/ipc/fd.h"
+#include "lib/ipc/memfd.h"
 #include "lib/ipc/share.h"
 #include "lib/transport/resource/segments.h"
 
@@ -29,6 +36,7 @@ namespace ub {
 class ShareDoor {
  public:
   static constexpr size_t kMaxHolders = 1024;  // and so many may ask at once
+  static constexpr Duration kGatePatience = milliseconds(100);
 
   // What the Core says.
   struct Rights {
@@ -50,8 +58,17 @@ class ShareDoor {
   // descriptor of its own is kept until the segment is unregistered. False: out of descriptors.
   bool offer(uint32_t segment, const SegmentConfig&, int memory, bool writable);
 
-  // Who has that memory mapped, by whatever segment, after all whose rights have ended were told.
+  // Who has that memory mapped, by whatever segment, after all whose rights have ended were told. A NIC counts only if
+  // it was still inside when its gate was closed, and is.
   std::vector<ipc::ShareHolder> holders(int memory, const Rights&);
+
+  // What NICs did in memory of ours since the last call: requests, and bytes that they wrote and read.
+  struct Accesses {
+    uint64_t requests = 0, bytes = 0;
+  };
+  Accesses take_accesses();
+  // From now on no NIC gets a gate; those that have one keep it.
+  void give_no_gates() { gives_gates_ = false; }
 
  private:
   struct Asker {
@@ -71,12 +88,18 @@ class ShareDoor {
     ino_t file;  // no other memory has this number as long as it is held
     ipc::ShareRequest right;
     bool told;
+    ipc::Mapping gate;  // of a NIC, else none
+
+    ipc::AccessGate* access() const { return reinterpret_cast<ipc::AccessGate*>(gate.data()); }
+    Accesses taken;  // what take_accesses() has told of it
   };
 
   void answer(Asker&, const Rights&);
   // The memory, and whether to write, too. Null: `*why`.
   const Offer* find(const ipc::ShareRequest&, const Rights&, uint32_t* segment, bool* writable, std::string* why);
+  bool make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const;
   void tell_holders(const Rights&);
+  void count_accesses(Holder& holder);
   void sweep();
 
   std::mutex askers_mutex_;
@@ -85,6 +108,8 @@ class ShareDoor {
   std::map<uint32_t, Offer> offers_;  // by segment
   std::vector<Holder> holders_;
   uint32_t seen_revocations_ = 0;
+  bool gives_gates_ = true;
+  Accesses accesses_;  // not taken yet
 };
 
 }  // namespace ub

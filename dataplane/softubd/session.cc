@@ -254,6 +254,7 @@ Status Session::open_share(const ipc::AppRequest& r, Reply* reply, std::string* 
   }
   ipc::ShareRequest request = r.share.request;
   request.process = peer_.pid;
+  request.places = 0;  // a program gets no gate
   if (!nic_.open_share({Eid{r.share.eid}, r.share.uasid}, request, &reply->share, why)) return Status::kInvalid;
   reply->answer.value = reply->share.writable ? 1 : 0;
   reply->fds[reply->fd_count++] = reply->share.socket.get();

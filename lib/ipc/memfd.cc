@@ -42,9 +42,9 @@ Mapping& Mapping::operator=(Mapping&& o) noexcept {
   return *this;
 }
 
-bool Mapping::map(int fd, size_t bytes, std::string* error) {
+bool Mapping::map(int fd, size_t bytes, std::string* error, bool writable) {
   reset();
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return fail(error, "cannot map", bytes);
   ::madvise(at, bytes, MADV_DONTFORK);
   data_ = static_cast<std::byte*>(at);

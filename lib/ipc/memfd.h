@@ -26,8 +26,8 @@ class Mapping {
   }
   Mapping& operator=(Mapping&& o) noexcept;
 
-  // Maps all of a shared-memory descriptor. False and `*error` if the kernel refuses.
-  bool map(int fd, size_t bytes, std::string* error);
+  // Maps all of a shared-memory descriptor; not `writable`: for reading. False and `*error` if the kernel refuses.
+  bool map(int fd, size_t bytes, std::string* error, bool writable = true);
   // Maps private zeroed memory, which a replay of a recording can have at the same addresses (placed_memory.h).
   bool map_private(size_t bytes);
 

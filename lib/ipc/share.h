@@ -7,6 +7,9 @@
 //   NIC       ShareReply with the memory's descriptor; or a refusal, without one
 //   NIC       ShareNotice: the right has ended
 //
+// The NIC of a program asks so, too, for memory that it will access itself (ShareRequest::places). It gets the
+// descriptor of an AccessGate beside that of the memory, and enters it for each access.
+//
 // The socket stays open as long as the program has the memory mapped. Its hang-up by the program says that it let go,
 // that by the NIC that the owner or its NIC is gone. The NIC can take nothing back that is mapped: it tells, and knows
 // who has not hung up.
@@ -25,7 +28,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kShareMagic = 0x53'4f'46'54'55'42'73'68;  // "SOFTUBsh"
-inline constexpr uint32_t kShareVersion = 1;
+inline constexpr uint32_t kShareVersion = 2;
 inline constexpr size_t kSharePage = 4096;
 
 constexpr uint64_t share_pages(uint64_t bytes) { return (bytes + kSharePage - 1) / kSharePage * kSharePage; }
@@ -37,7 +40,8 @@ struct ShareRequest {
   uint32_t token_value;
   uint8_t token_required;
   uint8_t writes;  // 0 or 1; with 0, or without permission, the memory comes for reading
-  uint8_t reserved[2];
+  uint8_t places;  // 0 or 1: a NIC asks, for itself
+  uint8_t atomics;  // 0 or 1: it would run atomics; the NIC of the owner may make it 0
   int32_t process;  // that maps it
 };
 static_assert(sizeof(ShareRequest) == 32);
@@ -59,7 +63,8 @@ struct ShareReply {
   uint32_t bytes;
   uint32_t refused;   // 0: the memory is there
   uint32_t writable;  // 0 or 1
-  char text[232];     // why it is refused, ends with 0
+  uint32_t atomics;   // 0 or 1
+  char text[228];     // why it is refused, ends with 0
 };
 static_assert(sizeof(ShareReply) == 256);
 
@@ -70,12 +75,13 @@ struct ShareNotice {
 inline ShareHello make_share_hello(const std::array<uint8_t, 16>& eid, uint32_t uasid, const ShareRequest& request) {
   return {kShareMagic, kShareVersion, sizeof(ShareHello), eid, uasid, 0, request};
 }
-inline ShareReply make_share_reply(bool writable) {
+inline ShareReply make_share_reply(bool writable, bool atomics = false) {
   ShareReply reply{};
   reply.magic = kShareMagic;
   reply.version = kShareVersion;
   reply.bytes = sizeof reply;
   reply.writable = writable ? 1 : 0;
+  reply.atomics = atomics ? 1 : 0;
   return reply;
 }
 inline ShareReply make_share_refusal(const std::string& text) {

@@ -16,6 +16,8 @@ struct OpenedShare {
   Fd socket;
   Fd memory;  // whole pages, of a size that cannot change
   bool writable = false;
+  Fd gate;  // an AccessGate, if the request asked for one
+  bool atomics = false;
 };
 
 // As connect_lane(). False and `*why`: nobody is there, the NIC refuses, or it does not answer.

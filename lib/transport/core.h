@@ -22,6 +22,7 @@
 #include "lib/transport/engine.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/resource/mapped_memory.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/engine.h"
 #include "lib/transport/ub_engine.h"
@@ -120,6 +121,11 @@ class Core {
   // waits for the channel.
   Status add_target(Instant now, const TargetConfig&, uint32_t* target);
   Status remove_target(uint32_t target);
+  // Requests to that memory are carried out at once if the host can (host.h), until it is removed: then the host is not
+  // asked for it any more. A recording does not have these calls: while it runs, packets carry all requests. kInvalid:
+  // no memory, or the range wraps. kNoMemory: there are CoreConfig::max_mapped already.
+  Status add_mapped(const MappedConfig& config, uint32_t* handle) { return ub::add_mapped(s_, config, handle); }
+  Status remove_mapped(uint32_t handle) { return ub::remove_mapped(s_, handle); }
   Status bind(Instant now, uint32_t jetty, uint32_t target);  // RC
   Status unbind(uint32_t jetty);
   // Messages that want a receive of this owner's JFRs are answered as if none were posted, as the rule says; none:

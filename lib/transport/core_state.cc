@@ -17,6 +17,7 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   s.queues.init(arena, c.max_queues);
   s.targets.init(arena, c.max_targets);
   s.peers.init(arena, c.max_peers);
+  s.mapped.init(arena, c.max_mapped);
   tp::lay_out_channels(s, arena);
   s.jobs.init(arena, c.read_jobs);
   s.parked.init(arena, c.slow_memory ? kParkedMessages : kParkedMessagesAtOnce);

@@ -76,6 +76,7 @@ struct CoreState : tp::State {
   Slab<Segment> segments;
   Slab<Target> targets;
   Slab<Peer> peers;
+  Slab<MappedMemory> mapped;
   Slab<ReadJob> jobs;
   Slab<RxReceive> receives;
   Slab<ParkedMessage> parked;
@@ -118,6 +119,7 @@ struct CoreState : tp::State {
   RnrFaults rnr_faults;
   EndedWork of_gone;  // of queues and JFCs that are destroyed; the indices of others say theirs
 
+  uint32_t mapped_buckets[kMappedBuckets] = {};  // by instance and token id: MappedMemory
   Route routes[kRoutes] = {};
   uint64_t route_epoch = 1;  // routes with another epoch are not valid any more (forget_routes())
 

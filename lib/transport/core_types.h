@@ -153,6 +153,7 @@ struct CoreConfig {
   uint32_t max_groups = 1024;
   uint32_t max_segments = 65536;
   uint32_t max_targets = 1 << 18;
+  uint32_t max_mapped = 1024;  // memories of others that the host has mapped
   uint32_t max_peers = 4096;
   uint32_t max_channels = 8192;  // at most 65535
   uint32_t max_links = 4096;
@@ -271,9 +272,23 @@ struct SegmentConfig {
   Owner owner = 0;
 };
 
+// Memory of another instance of this host, or of this one, that the host has mapped (docs/same-host-design.md).
+struct MappedConfig {
+  InstanceId instance;          // whose it is
+  std::byte* memory = nullptr;  // where the bytes are here
+  void* gate = nullptr;         // the host's name for it
+  uint64_t address = 0;         // how the owner names the first byte
+  uint64_t length = 0;
+  uint32_t token_id = 0;
+  Token token;
+  uint8_t access = 0;  // what the owner allows to whoever has the token
+  Owner owner = 0;     // the application of ours that may
+};
+
 struct RegisteredSegment {
   uint32_t handle = 0;  // for Sge::segment
   uint32_t token_id = 0;
+  bool shareable = false;  // others of this host may map it; whoever registers says so
 };
 
 constexpr uint32_t kMinMtu = 1024, kMaxMtu = 8192;  // the MTU of a link or channel is a power of two

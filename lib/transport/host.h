@@ -31,6 +31,12 @@
 //     void tx_hold(uint32_t link, std::byte* frame, std::byte* held);
 //     void tx_drop(std::byte* held);
 //
+//     // Optional, all three: accesses to memory that the host has mapped (MappedConfig); words are stored as place()
+//     // and atomic() do. False: its gate is closed, and nothing has happened.
+//     bool write_mapped(void* gate, std::byte* remote, const std::byte* local, size_t bytes);
+//     bool read_mapped(void* gate, std::byte* local, const std::byte* remote, size_t bytes);
+//     bool atomic_mapped(void* gate, const AtomicRequest&, uint128* old);
+//
 //     // Optional: called for every change of state while Core::look(true) holds (looking/note.h).
 //     void note(const Note&);
 //   };

@@ -81,6 +81,7 @@ class UbEngine {
   void on_compact(uint32_t link, const wire::CompactPacket& packet);
   [[gnu::noinline]] void on_cna(uint32_t link, std::span<const std::byte> eth_frame);
   bool may_carry_data(uint32_t channel);
+  bool run_mapped(uint32_t queue);
   [[gnu::always_inline]] inline size_t poll_requests(size_t budget);
 
   // They hold nothing but references to the state and the host.

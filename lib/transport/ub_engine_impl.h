@@ -9,6 +9,7 @@
 #include "lib/transport/ta/datagram_receiver.h"
 #include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/mapped_requests.h"
 #include "lib/transport/ta/packet_receiver.h"
 #include "lib/transport/ta/packet_sender.h"
 #include "lib/transport/ta/scheduler.h"
@@ -200,17 +201,32 @@ bool UbEngine<Host>::may_carry_data(uint32_t channel) {
 template <class Host>
 bool UbEngine<Host>::on_posted(ObjectKind kind, uint32_t record) {
   if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) return false;
-  ta::schedule_queue(s_, s_.jettys[record].queue);
+  const uint32_t queue = s_.jettys[record].queue;
+  if (!run_mapped(queue)) [[likely]]
+    ta::schedule_queue(s_, queue);
   return true;
+}
+
+// Carries out what needs no packets. True: nothing is left. Who looks at packets or writes down what enters the Core
+// wants to have all requests.
+template <class Host>
+bool UbEngine<Host>::run_mapped(uint32_t queue) {
+  if constexpr (ta::MapsMemory<Host>) {
+    if (s_.mapped.in_use() != 0 && !s_.is_observed()) [[unlikely]]
+      return ta::MappedRequests<Host>(s_, host_).run(queue);
+  }
+  return false;
 }
 
 template <class Host>
 bool UbEngine<Host>::send_straight(ObjectKind kind, uint32_t record, size_t budget, size_t* sent) {
   if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) [[unlikely]]
     return false;
+  const uint32_t queue = s_.jettys[record].queue;
+  if (run_mapped(queue)) return true;
   if (has_packets(Acks::kNow) || s_.acks_found_no_room) [[unlikely]]
     return false;
-  return straight_sender().send_posted(s_.jettys[record].queue, budget, sent);
+  return straight_sender().send_posted(queue, budget, sent);
 }
 
 template <class Host>

@@ -282,6 +282,13 @@ struct Target {
   bool in_use;
 };
 
+// Memory of another instance that the host has mapped (resource/mapped_memory.h).
+struct MappedMemory : MappedConfig {
+  uint32_t next_in_bucket;
+  bool in_use;
+};
+constexpr uint32_t kMappedBuckets = 256;
+
 // Which channel carries the straight requests of a queue to a target (ta/routes.h).
 struct Route {
   uint64_t epoch;  // CoreState::route_epoch when it was noted

@@ -78,6 +78,14 @@ class EmbeddedBackend final : public Backend {
     return Status::kNoMemory;
   }
 
+  Status add_mapped(const MappedConfig& config, uint32_t* handle) override {
+    if (!nic_->places()) return Status::kInvalid;
+    return nic_->control([&](NicCore& core, Instant) { return core.add_mapped(config, handle); });
+  }
+  void remove_mapped(uint32_t handle) override {
+    nic_->control([&](NicCore& core, Instant) { return core.remove_mapped(handle); });
+  }
+
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.create_jfc(config, jfc); });
   }
@@ -161,7 +169,7 @@ class EmbeddedBackend final : public Backend {
         nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
     if (status != Status::kOk) return status;
     if (const auto share = shareable_->share_of(config.memory, config.length)) {
-      nic_->offer_share(out->handle, direct, share->memory.get(), share->writable);
+      out->shareable = nic_->offer_share(out->handle, direct, share->memory.get(), share->writable);
     }
     return status;
   }

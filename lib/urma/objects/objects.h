@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "lib/base/work_queue.h"
@@ -37,6 +38,7 @@ struct Context {
 };
 
 struct Jfc;
+class MappedSegment;
 
 struct Jfce {
   using Public = urma_jfce_t;
@@ -89,6 +91,7 @@ struct Segment {
   bool token_required = false;
   std::atomic<bool> exclusive = false;  // imported: requests to it are marked as exclusive
   std::atomic<bool> published = false;  // of ours: it has a name
+  std::shared_ptr<MappedSegment> mapped;  // imported: its memory, if this process has that; null: packets
 };
 
 struct TokenId {

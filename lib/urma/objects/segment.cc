@@ -2,6 +2,7 @@
 // Segments: memory registered here, and descriptors of memory elsewhere. URMA API 0.9, 6.4.
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "lib/ipc/mapped.h"
 #include "lib/urma/device/eid.h"
@@ -11,6 +12,7 @@
 #include "lib/urma/log.h"
 #include "lib/urma/objects/children.h"
 #include "lib/urma/objects/find.h"
+#include "lib/urma/objects/segment_memory.h"
 #include "lib/urma/objects/token.h"
 #include "lib/urma/status.h"
 
@@ -147,6 +149,7 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
   pub.token_id = &token->pub;
   pub.handle = registered.handle;
   segment->handle = registered.handle;
+  if (registered.shareable) pub.seg.attr.value |= kSegmentShareable;
   set_key(*segment, cfg.flag.bs.token_policy, cfg.token_value.token);
   token->pub.ref.atomic_cnt.fetch_add(1);
   add_child(ctx);
@@ -192,6 +195,7 @@ urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_to
   segment->imported = true;
   set_key(*segment, policy, token_value != nullptr ? token_value->token : 0);
   segment->uasid = uasid;
+  if ((seg->attr.value & kSegmentShareable) != 0) segment->mapped = map_segment(*segment);
   add_child(ctx);
   segment->magic = live_magic<Segment>();
   return &segment->pub;
@@ -201,6 +205,7 @@ urma_status_t urma_unimport_seg(urma_target_seg_t* tseg) {
   auto* segment = live<Segment>(tseg);
   if (segment == nullptr || !segment->imported) return URMA_EINVAL;
   segment->magic = 0;
+  if (const auto mapped = std::exchange(segment->mapped, nullptr)) unmap_segment(*mapped);
   drop_child(segment->pub.urma_ctx);
   Library::get().give(segment);
   return URMA_SUCCESS;

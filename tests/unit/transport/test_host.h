@@ -31,6 +31,7 @@ class TestHost {
   uint32_t full_link = 0;    ///< the same for those of one link
   bool lost = false;         ///< memory is gone when a slow copy is carried out
   bool gone = false;         ///< memory is gone when a copy is asked for
+  const void* closed_gate = nullptr;  ///< no access to mapped memory passes it
   uint32_t may_wait = 0;     ///< frames of which the Core said that nobody waits for them
 
   std::byte* tx_begin(uint32_t link, size_t bytes) {
@@ -80,6 +81,20 @@ class TestHost {
 
   void load(std::byte* block, const std::byte* memory, size_t bytes) { load_words(block, memory, bytes); }
   void store(std::byte* memory, const std::byte* block, size_t bytes) { store_words(memory, block, bytes); }
+
+  bool write_mapped(void* gate, std::byte* remote, const std::byte* local, size_t bytes) {
+    if (gate == closed_gate) return false;
+    std::memcpy(remote, local, bytes);
+    return true;
+  }
+  bool read_mapped(void* gate, std::byte* local, const std::byte* remote, size_t bytes) {
+    return write_mapped(gate, local, remote, bytes);
+  }
+  bool atomic_mapped(void* gate, const AtomicRequest& request, uint128* old) {
+    if (gate == closed_gate) return false;
+    *old = run_atomic(request);
+    return true;
+  }
 
   size_t open_frames() const { return open_.size(); }
   size_t pending_copies() const { return pending_.size(); }

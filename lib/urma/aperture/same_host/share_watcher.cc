@@ -22,17 +22,17 @@ constinit ipc::OfProcess<ShareWatcher> g_watcher;
 ShareWatcher& ShareWatcher::get() { return g_watcher.get(); }
 ShareWatcher* ShareWatcher::find() { return g_watcher.find(); }
 
-bool ShareWatcher::add(std::shared_ptr<SharedWindow> window, std::string* error) {
+bool ShareWatcher::add(std::shared_ptr<WatchedShare> share, std::string* error) {
   std::lock_guard guard(mutex_);
   if (!start(error)) return false;
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
-  event.data.ptr = window.get();
-  const int socket = window->socket();
-  windows_.push_back(std::move(window));
+  event.data.ptr = share.get();
+  const int socket = share->socket();
+  shares_.push_back(std::move(share));
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
   *error = std::string("the end of a right to memory cannot be waited for: ") + std::strerror(errno);
-  windows_.pop_back();
+  shares_.pop_back();
   return false;
 }
 
@@ -52,29 +52,29 @@ bool ShareWatcher::start(std::string* error) {
   return started_ = true;
 }
 
-void ShareWatcher::remove(const SharedWindow* window) {
+void ShareWatcher::remove(const WatchedShare* share) {
   std::lock_guard guard(mutex_);
   const auto found =
-      std::find_if(windows_.begin(), windows_.end(), [window](const auto& each) { return each.get() == window; });
-  if (found == windows_.end()) return;
-  if (window->socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, window->socket(), nullptr);
-  windows_.erase(found);
+      std::find_if(shares_.begin(), shares_.end(), [share](const auto& each) { return each.get() == share; });
+  if (found == shares_.end()) return;
+  if (share->socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, share->socket(), nullptr);
+  shares_.erase(found);
 }
 
-// An event may be about a window that was removed meanwhile, so each is looked for.
+// An event may be about a share that was removed meanwhile, so each is looked for.
 void ShareWatcher::run() {
   const int epoll = epoll_.get();
   for (;;) {
     epoll_event event;
     if (::epoll_wait(epoll, &event, 1, -1) != 1) continue;
     std::lock_guard guard(mutex_);
-    const auto found = std::find_if(windows_.begin(), windows_.end(),
+    const auto found = std::find_if(shares_.begin(), shares_.end(),
                                     [&event](const auto& each) { return each.get() == event.data.ptr; });
-    if (found == windows_.end()) continue;
+    if (found == shares_.end()) continue;
     const int socket = (*found)->socket();
     if (!(*found)->listen()) continue;
     if ((*found)->socket() >= 0) ::epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nullptr);  // what is closed is gone from it
-    windows_.erase(found);
+    shares_.erase(found);
   }
 }
 

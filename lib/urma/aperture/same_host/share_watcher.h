@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that listens for the end of rights to shared windows (shared_window.h). It begins with the first such
-// window and sleeps until a NIC says something. A child of fork has neither the thread nor the windows. Thread: any;
+// The thread that listens for the end of rights to memory that this program has mapped: shared windows
+// (shared_window.h), and segments that requests reach without packets (objects/mapped_segment.h). It begins with the
+// first one and sleeps until a NIC says something. A child of fork has neither the thread nor the memory. Thread: any;
 // not from signal handlers.
 #pragma once
 
@@ -11,28 +12,27 @@
 #include <vector>
 
 #include "lib/ipc/fd.h"
-#include "lib/urma/aperture/same_host/shared_window.h"
+#include "lib/urma/aperture/same_host/watched_share.h"
 
 namespace ub::aperture {
 
 class ShareWatcher {
  public:
   static ShareWatcher& get();
-  static ShareWatcher* find();  // null: no window was ever added
+  static ShareWatcher* find();  // null: nothing was ever added
 
-  // False and `*error`: no thread or descriptor. Then the window must not be used, since its memory could not be taken
-  // back.
-  bool add(std::shared_ptr<SharedWindow> window, std::string* error);
+  // False and `*error`: no thread or descriptor. Then the memory must not be used, since it could not be taken back.
+  bool add(std::shared_ptr<WatchedShare> share, std::string* error);
   // The thread does not touch it any more when this returns.
-  void remove(const SharedWindow* window);
+  void remove(const WatchedShare* share);
 
  private:
   bool start(std::string* error);
   void run();
 
-  std::mutex mutex_;  // held while windows are withdrawn, too
+  std::mutex mutex_;  // held while shares end, too
   ipc::Fd epoll_;
-  std::vector<std::shared_ptr<SharedWindow>> windows_;
+  std::vector<std::shared_ptr<WatchedShare>> shares_;
   bool started_ = false;
 };
 

@@ -5,10 +5,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <span>
 #include <utility>
 
-#include "lib/ipc/unix_socket.h"
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 
 namespace ub::aperture {
@@ -55,16 +53,16 @@ urma_cr_status_t SharedWindow::sync(const void* at, size_t bytes, uint32_t what)
   return (what & SOFTUB_WRITABLE) != 0 && !writable_ ? URMA_CR_LOC_ACCESS_ERR : URMA_CR_SUCCESS;
 }
 
-// A notice says that the right has ended; a hang-up that the owner or its NIC is gone.
 bool SharedWindow::listen() {
-  ipc::ShareNotice notice{};
-  size_t bytes = 0;
-  bool had_fds;
-  const auto into = std::as_writable_bytes(std::span(&notice, 1));
-  const auto status = ipc::receive_plain(socket_.get(), into, &bytes, &had_fds);
-  if (status == ipc::SocketStatus::kAgain) return false;
-  if (status != ipc::SocketStatus::kOk) return let_go(URMA_CR_ACK_TIMEOUT_ERR);
-  return bytes == sizeof notice && notice.magic == ipc::kShareMagic && let_go(URMA_CR_REM_ACCESS_ABORT_ERR);
+  switch (hear_share(socket_.get())) {
+    case ShareNews::kNothing:
+      return false;
+    case ShareNews::kRightEnded:
+      return let_go(URMA_CR_REM_ACCESS_ABORT_ERR);
+    case ShareNews::kOwnerGone:
+      return let_go(URMA_CR_ACK_TIMEOUT_ERR);
+  }
+  return false;
 }
 
 // The cause is there before the memory is not. Where the kernel has no room for the change the socket stays open: the

@@ -18,6 +18,7 @@
 
 #include "lib/ipc/share_connect.h"
 #include "lib/urma/aperture/fault_router.h"
+#include "lib/urma/aperture/same_host/watched_share.h"
 #include "lib/urma/include/ub/umdk/urma/urma_opcode.h"
 
 namespace ub::aperture {
@@ -28,7 +29,7 @@ struct SharedWindowOptions {
   bool read_only = false;  // the program wants no writes
 };
 
-class SharedWindow final : public Window {
+class SharedWindow final : public Window, public WatchedShare {
  public:
   // Null and `*error`: the kernel does not map it, or there is no memory.
   static std::shared_ptr<SharedWindow> create(ipc::OpenedShare, const SharedWindowOptions&, std::string* error);
@@ -36,13 +37,13 @@ class SharedWindow final : public Window {
 
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  int socket() const { return socket_.get(); }
+  int socket() const override { return socket_.get(); }
 
   // As softub_sync(): there is nothing to do but to say whether the range is there and may be used so.
   urma_cr_status_t sync(const void* at, size_t bytes, uint32_t what) const;
 
   // Something is to be read from the socket. True: the right has ended, and the memory is not mapped any more.
-  bool listen();
+  bool listen() override;
 
   Served serve(const Fault&, FailedAccess*) override;
 

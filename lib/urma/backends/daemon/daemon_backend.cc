@@ -426,7 +426,8 @@ Status DaemonBackend::register_segment(const SegmentConfig& config, RegisteredSe
   Client::Answer answer;
   Status status = call(request, &answer);
   if (status == Status::kOk) {
-    *out = {answer->segment.handle, answer->segment.token_id};
+    const bool shareable = heap_->shareable_area(config.memory) != 0;
+    *out = {answer->segment.handle, answer->segment.token_id, shareable};
     status = remember(AppCall::kUnregister, out->handle, [&] {
       std::lock_guard guard(segments_lock_);
       segments_.insert_or_assign(out->handle, memory);

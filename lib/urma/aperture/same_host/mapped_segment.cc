@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/urma/aperture/same_host/mapped_segment.h"
+
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+#include "lib/ipc/access_gate.h"
+#include "lib/urma/aperture/same_host/share_watcher.h"
+#include "lib/urma/device/eid.h"
+#include "lib/urma/library.h"
+#include "lib/urma/log.h"
+#include "lib/urma/objects/segment_memory.h"
+
+namespace ub::urma {
+
+using aperture::ShareNews;
+using aperture::ShareWatcher;
+
+std::shared_ptr<MappedSegment> MappedSegment::create(const Segment& segment) try {
+  auto mapped = std::make_shared<MappedSegment>();
+  std::string why;
+  if (!mapped->open(segment, &why)) {
+    URMA_LOG_INFO("packets carry requests to a segment of this host: %s", why.c_str());
+    return nullptr;
+  }
+  if (ShareWatcher::get().add(mapped, &why)) return mapped;
+  mapped->let_go();
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+bool MappedSegment::open(const Segment& segment, std::string* why) {
+  MappedConfig config;
+  config.instance = {eid_of(segment.pub.seg.ubva.eid), segment.uasid};
+  config.address = segment.pub.seg.ubva.va;
+  config.length = segment.pub.seg.len;
+  config.token_id = segment.token_id;
+  config.token = {segment.token_required, segment.token_value};
+
+  ipc::ShareRequest request{};
+  request.address = config.address;
+  request.length = config.length;
+  request.token_id = config.token_id;
+  request.token_required = segment.token_required;
+  request.token_value = segment.token_value;
+  request.writes = request.atomics = request.places = 1;
+  request.process = ::getpid();
+  ipc::OpenedShare share;
+  if (backend().open_share(config.instance, request, &share, why) != Status::kOk) return false;
+  if (!memory_.map(share.memory.get(), ipc::share_pages(config.length), why, share.writable)) return false;
+  if (!gate_.map(share.gate.get(), ipc::AccessGate::kBytes, why)) return false;
+
+  config.memory = memory_.data();
+  config.gate = gate_.data();
+  config.access = static_cast<uint8_t>(kAccessRead | (share.writable ? kAccessWrite : 0) |
+                                       (share.atomics ? kAccessAtomic : 0));
+  if (backend().add_mapped(config, &handle_) != Status::kOk) {
+    *why = "this NIC maps no memory (port.shm_place), or too much of it already";
+    return false;
+  }
+  socket_ = std::move(share.socket);
+  return true;
+}
+
+bool MappedSegment::listen() {
+  if (aperture::hear_share(socket_.get()) == ShareNews::kNothing) return false;
+  let_go();
+  return true;
+}
+
+void MappedSegment::end() {
+  if (ShareWatcher* watcher = ShareWatcher::find()) watcher->remove(this);
+  let_go();
+}
+
+std::shared_ptr<MappedSegment> map_segment(const Segment& segment) { return MappedSegment::create(segment); }
+void unmap_segment(MappedSegment& mapped) { mapped.end(); }
+
+// The NIC knows it no more when its memory goes.
+void MappedSegment::let_go() {
+  if (handle_ != 0) backend().remove_mapped(std::exchange(handle_, 0));
+  memory_.reset();
+  gate_.reset();
+  socket_.reset();
+}
+
+}  // namespace ub::urma
