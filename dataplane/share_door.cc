@@ -123,7 +123,7 @@ void ShareDoor::answer(Asker& asker, const Rights& rights) {
 
 bool ShareDoor::make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const {
   if (!gives_gates_) {
-    *why = "the owner's configuration says so (shm.place)";
+    *why = "the owner's configuration says so (port.shm_place)";
     return false;
   }
   *descriptor = ipc::create_sealed_memfd("softub-gate", ipc::AccessGate::kBytes, why);

@@ -102,8 +102,7 @@ static struct far_side side;
 
 static void open_side(void) {
   side.context = open_nic();
-  side.bytes = aligned_alloc(4096, STAGE_BYTES);
-  memset(side.bytes, 0, STAGE_BYTES);
+  side.bytes = alloc_for_peers(STAGE_BYTES);
   side.memory =
       register_memory(side.context, side.bytes, STAGE_BYTES, URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC);
 }
@@ -111,7 +110,7 @@ static void open_side(void) {
 static void close_side(void) {
   check_number("urma_unregister_seg of the peer", urma_unregister_seg(side.memory), URMA_SUCCESS);
   check_number("urma_delete_context of the peer", urma_delete_context(side.context), URMA_SUCCESS);
-  free(side.bytes);
+  free_for_peers(side.bytes);
 }
 
 static struct far_answer obey_open(const struct far_order* order) {

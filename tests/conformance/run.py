@@ -34,6 +34,7 @@ PROGRAMS = {
     "apertures": ["--processes"],
     "windows": ["--processes"],
     "shared_windows": ["--processes"],
+    "same_host": ["--processes"],
     "names": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],

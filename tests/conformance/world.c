@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <softub_aperture.h>
+#include <softub_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +121,18 @@ urma_context_t* open_nic(void) {
   need(context != NULL, "urma_create_context");
   return context;
 }
+
+static bool shares_memory(void) { return getenv("SHARED_MEMORY") != NULL; }
+
+char* alloc_for_peers(uint64_t bytes) {
+  char* memory = shares_memory() ? softub_alloc_shared(bytes, SOFTUB_SHARE_READ | SOFTUB_SHARE_WRITE)
+                                 : aligned_alloc(4096, bytes);
+  need(memory != NULL, "memory for peers");
+  memset(memory, 0, bytes);
+  return memory;
+}
+
+void free_for_peers(void* memory) { shares_memory() ? softub_free(memory) : free(memory); }
 
 urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access) {
   urma_seg_cfg_t cfg = {.va = (uintptr_t)memory, .len = bytes, .token_value = {GOOD_TOKEN}};
@@ -319,11 +333,10 @@ static struct offer describe(const struct peer* p) {
 static struct peer* open_peer(void) {
   const uint32_t read_write = URMA_ACCESS_READ | URMA_ACCESS_WRITE;
   struct peer* p = calloc(1, sizeof *p);
-  p->memory = aligned_alloc(4096, PEER_BYTES);
-  p->passing_memory = aligned_alloc(4096, PASSING_BYTES);
-  p->receive_memory = aligned_alloc(4096, (size_t)RECEIVES * RECEIVE_BYTES);
-  memset(p->memory, 0, PEER_BYTES);
   p->context = open_nic();
+  p->memory = alloc_for_peers(PEER_BYTES);
+  p->passing_memory = alloc_for_peers(PASSING_BYTES);
+  p->receive_memory = aligned_alloc(4096, (size_t)RECEIVES * RECEIVE_BYTES);
   p->all = register_memory(p->context, p->memory, PEER_BYTES, read_write | URMA_ACCESS_ATOMIC);
   p->part = register_memory(p->context, p->memory + QUARTER, QUARTER, read_write);
   p->readable = register_memory(p->context, p->memory + 2 * QUARTER, QUARTER, URMA_ACCESS_READ);
@@ -353,8 +366,8 @@ static void close_peer(struct peer* p) {
   close_queue(&p->doomed);
   close_queue(&p->guarded);
   check_number("urma_delete_context of the peer", urma_delete_context(p->context), URMA_SUCCESS);
-  free(p->memory);
-  free(p->passing_memory);
+  free_for_peers(p->memory);
+  free_for_peers(p->passing_memory);
   free(p->receive_memory);
   free(p);
 }

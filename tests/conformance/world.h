@@ -87,6 +87,10 @@ void bury_peer(struct remote* r);  // a process that was killed
 // ---- our side ---------------------------------------------------------------------------------------------
 
 urma_context_t* open_nic(void);
+// Zeroed memory that a peer will access: where the environment has SHARED_MEMORY, such as other programs of this host
+// may map, so that their NICs access it without packets (docs/same-host-design.md). After open_nic().
+char* alloc_for_peers(uint64_t bytes);
+void free_for_peers(void* memory);
 urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access);
 urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
                                   urma_transport_mode_t mode);

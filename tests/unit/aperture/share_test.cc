@@ -7,12 +7,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "dataplane/share_door.h"
+#include "lib/ipc/access_gate.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/unix_socket.h"
 #include "lib/urma/backends/shareable_blocks.h"
@@ -25,13 +30,15 @@ constexpr uint32_t kSegment = 17, kToken = 5;
 
 // A Core of one segment.
 struct Core {
-  bool registered = true, readable = true, writable = true;
+  bool registered = true, readable = true, writable = true, has_atomics = true;
   uint32_t token = kToken;
   uint32_t revocations = 0;
 
   ShareDoor::Rights rights() {
     return {[this](const RemoteAccess& r) {
-              const bool may = r.access == kAccessRead ? readable : writable;
+              const bool may = r.access == kAccessRead    ? readable
+                               : r.access == kAccessWrite ? writable
+                                                          : has_atomics;
               return registered && may && r.token_value == token && r.address == 0x1000 && r.bytes == kBytes ? kSegment
                                                                                                              : 0;
             },
@@ -46,6 +53,9 @@ struct Granted {
   ipc::Fd socket;
   ipc::Fd memory;
   ipc::ShareReply reply{};
+  ipc::Mapping gate_page;  // of a NIC
+
+  ipc::AccessGate& gate() const { return *reinterpret_cast<ipc::AccessGate*>(gate_page.data()); }
 };
 
 class ShareDoorTest : public testing::Test {
@@ -71,6 +81,17 @@ class ShareDoorTest : public testing::Test {
     request.process = 42;
     return request;
   }
+  // What a NIC asks for, that will access the memory itself.
+  static ipc::ShareRequest request_of_nic() {
+    ipc::ShareRequest wanted = request(true);
+    wanted.places = wanted.atomics = 1;
+    return wanted;
+  }
+  void revoke() {
+    core.token = kToken + 1;
+    ++core.revocations;
+    door.serve(core.rights());
+  }
   // The program's end once the door has answered.
   Granted ask(const ipc::ShareRequest& wanted) {
     int ends[2];
@@ -86,8 +107,10 @@ class ShareDoorTest : public testing::Test {
     const auto into = std::as_writable_bytes(std::span(&granted.reply, 1));
     EXPECT_EQ(ipc::receive_message(granted.socket.get(), into, &bytes, fds, &count), ipc::SocketStatus::kOk);
     EXPECT_EQ(bytes, sizeof granted.reply);
-    EXPECT_EQ(count, granted.reply.refused ? 0u : 1u);
+    EXPECT_EQ(count, granted.reply.refused ? 0u : 1u + wanted.places);
     granted.memory = std::move(fds[0]);
+    std::string why;
+    if (count == 2) EXPECT_TRUE(granted.gate_page.map(fds[1].get(), ipc::AccessGate::kBytes, &why)) << why;
     return granted;
   }
   static bool maps(const ipc::Fd& fd, int protection) {
@@ -207,6 +230,134 @@ TEST_F(ShareDoorTest, a_program_of_another_version_is_refused) {
   ASSERT_EQ(ipc::receive_plain(ours.get(), std::as_writable_bytes(std::span(&reply, 1)), &bytes, &had_fds),
             ipc::SocketStatus::kOk);
   EXPECT_NE(std::string(reply.text).find("update the older"), std::string::npos);
+}
+
+// ---- NICs that access the memory themselves --------------------------------------------------------------------
+
+TEST_F(ShareDoorTest, a_nic_gets_a_gate_that_closes_with_its_right) {
+  ASSERT_TRUE(offer(true));
+  const Granted nic = ask(request_of_nic());
+  ASSERT_EQ(nic.reply.refused, 0u) << nic.reply.text;
+  EXPECT_EQ(nic.reply.writable, 1u);
+  EXPECT_EQ(nic.reply.atomics, 1u);
+  ASSERT_TRUE(nic.gate().enter());
+  nic.gate().leave();
+  revoke();
+  EXPECT_FALSE(nic.gate().enter());
+  EXPECT_FALSE(nic.gate().is_inside());
+  EXPECT_EQ(notice(nic), true);
+}
+
+TEST_F(ShareDoorTest, each_right_of_a_nic_is_its_own) {
+  ASSERT_TRUE(offer(true));
+  core.has_atomics = false;
+  const Granted without = ask(request_of_nic());
+  EXPECT_EQ(without.reply.writable, 1u);
+  EXPECT_EQ(without.reply.atomics, 0u);
+  core.has_atomics = true;
+  const Granted with = ask(request_of_nic());
+  core.has_atomics = false;
+  ++core.revocations;
+  door.serve(core.rights());
+  EXPECT_TRUE(without.gate().enter());
+  EXPECT_FALSE(with.gate().enter());
+  core.writable = false;
+  const Granted reader = ask(request_of_nic());
+  EXPECT_EQ(reader.reply.writable, 0u);
+  EXPECT_EQ(reader.reply.atomics, 0u);
+  EXPECT_FALSE(maps(reader.memory, PROT_READ | PROT_WRITE));
+}
+
+TEST_F(ShareDoorTest, the_end_of_a_right_waits_for_who_is_inside) {
+  ASSERT_TRUE(offer(true));
+  const Granted nic = ask(request_of_nic());
+  ASSERT_TRUE(nic.gate().enter());
+  std::atomic<bool> left = false;
+  std::thread visitor([&] {
+    while (nic.gate().closed.load() == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    left = true;
+    nic.gate().leave();
+  });
+  revoke();
+  EXPECT_TRUE(left);
+  visitor.join();
+  EXPECT_TRUE(door.holders(memory.get(), core.rights()).empty());
+}
+
+TEST_F(ShareDoorTest, who_stays_inside_is_named) {
+  ASSERT_TRUE(offer(true));
+  Granted nic = ask(request_of_nic());
+  EXPECT_TRUE(door.holders(memory.get(), core.rights()).empty()) << "a gate can be closed at any time";
+  ASSERT_TRUE(nic.gate().enter());
+  revoke();
+  const auto left = door.holders(memory.get(), core.rights());
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].process, 42);
+  EXPECT_EQ(left[0].told, 1u);
+  nic.socket.reset();  // it was killed
+  EXPECT_TRUE(door.holders(memory.get(), core.rights()).empty());
+}
+
+TEST_F(ShareDoorTest, nobody_waits_for_one_who_was_killed_inside) {
+  ASSERT_TRUE(offer(true));
+  Granted nic = ask(request_of_nic());
+  ASSERT_TRUE(nic.gate().enter());
+  nic.socket.reset();
+  revoke();
+  EXPECT_TRUE(nic.gate().is_inside());
+  EXPECT_TRUE(door.holders(memory.get(), core.rights()).empty());
+}
+
+TEST_F(ShareDoorTest, accesses_are_counted_once) {
+  ASSERT_TRUE(offer(true));
+  Granted one = ask(request_of_nic()), two = ask(request_of_nic());
+  ipc::AccessGate::add(one.gate().writes, 3);
+  ipc::AccessGate::add(one.gate().bytes, 300);
+  ipc::AccessGate::add(two.gate().reads, 2);
+  ipc::AccessGate::add(two.gate().atomics, 1);
+  ShareDoor::Accesses taken = door.take_accesses();
+  EXPECT_EQ(taken.requests, 6u);
+  EXPECT_EQ(taken.bytes, 300u);
+  EXPECT_EQ(door.take_accesses().requests, 0u);
+  ipc::AccessGate::add(one.gate().writes, 1);
+  one.socket.reset();  // what it did counts, though it is gone
+  door.holders(memory.get(), core.rights());
+  taken = door.take_accesses();
+  EXPECT_EQ(taken.requests, 1u);
+  EXPECT_EQ(taken.bytes, 0u);
+}
+
+TEST_F(ShareDoorTest, an_owner_who_gives_no_gates_says_so) {
+  ASSERT_TRUE(offer(true));
+  door.give_no_gates();
+  const Granted nic = ask(request_of_nic());
+  EXPECT_NE(std::string(nic.reply.text).find("shm_place"), std::string::npos);
+  EXPECT_EQ(ask(request(true)).reply.refused, 0u) << "windows need none";
+}
+
+// One end goes in and out, the other closes: when the gate is closed and nobody inside, nothing happens any more.
+TEST(AccessGate, nothing_passes_once_it_was_waited_for) {
+  for (int round = 0; round < 2000; ++round) {
+    auto gate = std::make_unique<ipc::AccessGate>();
+    std::atomic<uint64_t> done = 0;
+    std::atomic<bool> started = false;
+    std::thread visitor([&] {
+      started = true;
+      while (gate->enter()) {
+        done.fetch_add(1, std::memory_order_relaxed);
+        gate->leave();
+      }
+    });
+    while (!started) {
+    }
+    gate->close();
+    while (gate->is_inside()) {
+    }
+    const uint64_t then = done.load();
+    visitor.join();
+    ASSERT_EQ(done.load(), then) << "round " << round;
+  }
 }
 
 // ---- memory ----------------------------------------------------------------------------------------------------
