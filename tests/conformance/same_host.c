@@ -24,13 +24,13 @@
 
 enum kind { SHARE, END, UNREGISTER, SET_TOKEN, HOLDERS, SUM, FILL, WORD, COUNT, AWAIT, STREAM };
 
-struct order {
+struct host_order {
   int32_t kind;
   uint32_t rights, access;
   uint64_t offset, bytes, value;
 };
 
-struct answer_of_peer {
+struct host_answer {
   int64_t status;
   uint64_t value;
   urma_seg_t segment;
@@ -55,7 +55,7 @@ static void fill(char* to, uint64_t bytes, uint64_t seed) {
   for (uint64_t i = 0; i < bytes; ++i) to[i] = (char)(seed * 131 + i * 7 + (i >> 8));
 }
 
-static struct answer_of_peer share(const struct order* order) {
+static struct host_answer share(const struct host_order* order) {
   side.memory = softub_alloc_shared(BYTES, order->rights);
   need(side.memory != NULL, "softub_alloc_shared");
   side.segment = register_memory(side.context, side.memory, BYTES, order->access);
@@ -63,7 +63,7 @@ static struct answer_of_peer share(const struct order* order) {
   side.receives = aligned_alloc(PAGE, PAGE);
   side.received = register_memory(side.context, side.receives, PAGE, 0);
   for (int i = 0; i < 8; ++i) urma_recv(side.queue.jfr, side.received, (uintptr_t)side.receives, 64, 0);
-  return (struct answer_of_peer){.segment = side.segment->seg, .jetty = side.queue.jetty->jetty_id};
+  return (struct host_answer){.segment = side.segment->seg, .jetty = side.queue.jetty->jetty_id};
 }
 
 static int unregister(void) {
@@ -106,8 +106,8 @@ static uint64_t await_stream(void) {
   return seen == ROUNDS ? wrong : UINT64_MAX;
 }
 
-static struct answer_of_peer obey(const struct order* order) {
-  struct answer_of_peer answer = {0};
+static struct host_answer obey(const struct host_order* order) {
+  struct host_answer answer = {0};
   uint64_t* word = (uint64_t*)(side.memory + order->offset);
   urma_cr_t record;
   switch (order->kind) {
@@ -151,12 +151,12 @@ static struct answer_of_peer obey(const struct order* order) {
 }
 
 static void obey_order(const void* order, void* answer) {
-  const struct answer_of_peer made = obey(order);
+  const struct host_answer made = obey(order);
   memcpy(answer, &made, sizeof made);
 }
 
 static int serve(int socket) {
-  const struct order_sizes sizes = {sizeof(struct order), sizeof(struct answer_of_peer)};
+  const struct order_sizes sizes = {sizeof(struct host_order), sizeof(struct host_answer)};
   return obey_orders(socket, &side.context, sizes, obey_order);
 }
 
@@ -173,19 +173,19 @@ static struct {
   uint64_t far_address;
 } us;
 
-static void tell(struct order order) { tell_peer(us.owner, &order, sizeof order); }
-static struct answer_of_peer hear(void) {
-  struct answer_of_peer answer;
+static void tell(struct host_order order) { tell_peer(us.owner, &order, sizeof order); }
+static struct host_answer hear(void) {
+  struct host_answer answer;
   hear_peer(us.owner, &answer, sizeof answer);
   return answer;
 }
-static struct answer_of_peer give(struct order order) {
+static struct host_answer give(struct host_order order) {
   tell(order);
   return hear();
 }
 
 static void begin(uint32_t rights, uint32_t access) {
-  const struct answer_of_peer made = give((struct order){.kind = SHARE, .rights = rights, .access = access});
+  const struct host_answer made = give((struct host_order){.kind = SHARE, .rights = rights, .access = access});
   us.far = import_segment(us.context, made.segment, GOOD_TOKEN);
   us.far_address = made.segment.ubva.va;
   us.jetty = import_jetty(us.context, made.jetty, 0, URMA_TM_RM);
@@ -197,7 +197,7 @@ static void finish(void) {
   close_queue(&us.queue);
   check_number("urma_unimport_jetty", urma_unimport_jetty(us.jetty), URMA_SUCCESS);
   check_number("urma_unimport_seg", urma_unimport_seg(us.far), URMA_SUCCESS);
-  check_number("the peer's end", give((struct order){.kind = END}).status, URMA_SUCCESS);
+  check_number("the peer's end", give((struct host_order){.kind = END}).status, URMA_SUCCESS);
 }
 
 static struct request to_far(urma_opcode_t op, uint64_t offset, uint32_t bytes) {
@@ -247,9 +247,9 @@ static void bytes_are_right(void) {
     fill(us.bytes, sizes[i], i);
     const uint64_t sum = sum_of(us.bytes, sizes[i]);
     check_number("WRITE", do_it(URMA_OPC_WRITE, offset, sizes[i]), URMA_CR_SUCCESS);
-    const struct order look = {.kind = SUM, .offset = offset, .bytes = sizes[i]};
+    const struct host_order look = {.kind = SUM, .offset = offset, .bytes = sizes[i]};
     check_true("what the owner sees", give(look).value == sum);
-    give((struct order){.kind = FILL, .offset = offset, .bytes = sizes[i], .value = i + 100});
+    give((struct host_order){.kind = FILL, .offset = offset, .bytes = sizes[i], .value = i + 100});
     const uint64_t filled = give(look).value;
     check_number("READ", do_it(URMA_OPC_READ, offset, sizes[i]), URMA_CR_SUCCESS);
     check_true("what we see", sum_of(us.bytes, sizes[i]) == filled);
@@ -262,7 +262,7 @@ static void bytes_are_right(void) {
 static void atomics(void) {
   begin_usual();
   const uint64_t before = packets();
-  tell((struct order){.kind = COUNT, .offset = 64});
+  tell((struct host_order){.kind = COUNT, .offset = 64});
   for (uint32_t i = 0; i < ROUNDS; ++i) {
     if (add(64, 1) != URMA_CR_SUCCESS) {
       check_true("FADD", false);
@@ -270,7 +270,7 @@ static void atomics(void) {
     }
   }
   hear();
-  check_number("sum", (long long)give((struct order){.kind = WORD, .offset = 64}).value, 2 * ROUNDS);
+  check_number("sum", (long long)give((struct host_order){.kind = WORD, .offset = 64}).value, 2 * ROUNDS);
   expect_no_packets(before);
   finish();
 }
@@ -278,7 +278,7 @@ static void atomics(void) {
 // Whoever sees the flag sees the data that were written before, without any order asked for: each is done when posted.
 static void data_before_flag(void) {
   begin_usual();
-  tell((struct order){.kind = STREAM});
+  tell((struct host_order){.kind = STREAM});
   for (uint64_t i = 1; i <= ROUNDS; ++i) {
     memcpy(us.bytes, &i, 8);
     if (do_it(URMA_OPC_WRITE, PAGE + i % 512 * 8, 8) != URMA_CR_SUCCESS) break;
@@ -297,10 +297,10 @@ static void beside_messages(void) {
     send.remote = NULL;
     send.there = 0;
     write.quiet = true;
-    tell((struct order){.kind = AWAIT, .offset = 8});
+    tell((struct host_order){.kind = AWAIT, .offset = 8});
     check_number("post", post(&us.queue, &write), URMA_SUCCESS);
     check_number("SEND", run(&us.queue, &send), URMA_CR_SUCCESS);
-    const struct answer_of_peer seen = hear();
+    const struct host_answer seen = hear();
     check_number("the message", seen.status, URMA_CR_SUCCESS);
     check_number("the word", (long long)seen.value, (long long)round);
   }
@@ -333,19 +333,19 @@ static void unregistered(void) {
   begin_usual();
   memset(us.bytes, 1, 64);
   check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_SUCCESS);
-  check_number("holders", (long long)give((struct order){.kind = HOLDERS}).value, 0);
-  check_number("unregister", give((struct order){.kind = UNREGISTER}).status, URMA_SUCCESS);
+  check_number("holders", (long long)give((struct host_order){.kind = HOLDERS}).value, 0);
+  check_number("unregister", give((struct host_order){.kind = UNREGISTER}).status, URMA_SUCCESS);
   memset(us.bytes, 2, 64);
   check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_REM_ACCESS_ABORT_ERR);
-  check_number("the word", (long long)give((struct order){.kind = WORD}).value, 0x0101010101010101);
-  check_number("holders", (long long)give((struct order){.kind = HOLDERS}).value, 0);
+  check_number("the word", (long long)give((struct host_order){.kind = WORD}).value, 0x0101010101010101);
+  check_number("holders", (long long)give((struct host_order){.kind = HOLDERS}).value, 0);
   finish();
 }
 
 // While WRITEs go on as fast as they can.
 static void unregistered_under_load(void) {
   begin_usual();
-  tell((struct order){.kind = UNREGISTER});
+  tell((struct host_order){.kind = UNREGISTER});
   int status = URMA_CR_SUCCESS;
   for (uint64_t i = 1; status == URMA_CR_SUCCESS && i < 100 * ROUNDS; ++i) {
     memcpy(us.bytes, &i, 8);
@@ -359,7 +359,7 @@ static void unregistered_under_load(void) {
 static void another_token(void) {
   begin_usual();
   check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_SUCCESS);
-  check_number("set token", give((struct order){.kind = SET_TOKEN, .value = GOOD_TOKEN + 1}).status, URMA_SUCCESS);
+  check_number("set token", give((struct host_order){.kind = SET_TOKEN, .value = GOOD_TOKEN + 1}).status, URMA_SUCCESS);
   check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_REM_ACCESS_ABORT_ERR);
   const urma_seg_t descriptor = us.far->seg;
   check_number("urma_unimport_seg", urma_unimport_seg(us.far), URMA_SUCCESS);
