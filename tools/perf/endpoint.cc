@@ -4,16 +4,15 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "tools/common/tool_error.h"
+#include "tools/perf/memory.h"
 #include "tools/perf/pattern.h"
 
 namespace ub::tools {
@@ -236,12 +235,7 @@ void Endpoint::allocate_memory() {
     in_bytes = std::max(in_bytes, receive_slots_ * receive_stride_);
   }
   memory_bytes_ = (kControlBytes + out_bytes_ + in_bytes + 4095) / 4096 * 4096;
-  void* memory = options_.own_memory ? std::aligned_alloc(4096, memory_bytes_) : softub_alloc(memory_bytes_);
-  if (memory == nullptr)
-    throw ToolError(fmt::format("cannot allocate {} MiB: {}", memory_bytes_ >> 20, std::strerror(errno)));
-  madvise(memory, memory_bytes_, MADV_HUGEPAGE);
-  memory_ = static_cast<uint8_t*>(memory);
-  std::memset(memory_, 0, memory_bytes_);
+  memory_ = take_memory(options_, memory_bytes_);
 
   urma_seg_cfg_t seg = {};
   seg.va = reinterpret_cast<uint64_t>(memory_);
@@ -346,11 +340,7 @@ void Endpoint::close() {
   }
   if (context_ != nullptr) urma_delete_context(context_);
   if (initialised_) urma_uninit();
-  if (options_.own_memory) {
-    std::free(memory_);
-  } else {
-    softub_free(memory_);
-  }
+  give_memory(options_, memory_);
 }
 
 std::string Endpoint::eid() const {

@@ -153,13 +153,16 @@ int run(const Options& o) {
                      {"target_mode", target_mode},
                      {"placement", softub_placement()},
                      {"own_memory", o.own_memory},
+                     {"shared_memory", o.shared_memory},
                      {"results", Json::array()}};
     fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}{}, tx depth {}, inline {}, target: {}{}{}\n", o.test,
                endpoint.device_name(), endpoint.eid(), introduction.value("eid", "?"), o.rc ? "RC" : "RM", o.jettys,
                o.jettys > 1 ? "s" : "", o.stalled ? " and a stalled one" : "", o.tx_depth, endpoint.inline_bytes(),
                target_mode, o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
     if (std::string(softub_placement()) != "embedded") {
-      fmt::print("# NIC: {}, memory {}\n", softub_placement(), o.own_memory ? "of the process" : "shared with it");
+      fmt::print("# NIC: {}, memory {}\n", softub_placement(), o.own_memory      ? "of the process"
+                 : o.shared_memory ? "that others may map"
+                                   : "shared with it");
     }
     if (o.client()) {
       const C2cProbe before = probe(o, hello, cpus);

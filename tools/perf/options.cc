@@ -220,6 +220,10 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_flag("--token", o.token, "protect jettys and memory with a token");
   app.add_flag("--own-memory", o.own_memory,
                "memory of the process instead of softub_alloc: with a daemon, copied by the library's agent");
+  app.add_flag("--shared-memory", o.shared_memory,
+               "memory of softub_alloc_shared: on one host, the NIC of a peer accesses it itself, without packets, "
+               "unless port.shm_place is off")
+      ->excludes("--own-memory");
   app.add_option("--cpu", o.cpu, "pin the application thread to this CPU")->check(CLI::NonNegativeNumber);
   app.add_flag("--report_gbits,--report-gbits", o.report_gbits, "Gb/s instead of MB/s");
   app.add_option("--json", o.json_file, "write the results to this file, too")->type_name("FILE");

@@ -55,6 +55,7 @@ struct Options {
   uint32_t cache_percent = 0;  // windows: so much may be present, and places are random; 0: all, each page is missing
   int prefetch = -1;           // windows: pages ahead; -1: as the library does
   bool own_memory = false;
+  bool shared_memory = false;  // that other programs of the host may map
   bool report_gbits = false;
   TargetMode target_mode = TargetMode::kPoll;
   Waiting waiting = Waiting::kPoll;

@@ -110,7 +110,9 @@ class ShareDoorTest : public testing::Test {
     EXPECT_EQ(count, granted.reply.refused ? 0u : 1u + wanted.places);
     granted.memory = std::move(fds[0]);
     std::string why;
-    if (count == 2) EXPECT_TRUE(granted.gate_page.map(fds[1].get(), ipc::AccessGate::kBytes, &why)) << why;
+    if (count == 2) {
+      EXPECT_TRUE(granted.gate_page.map(fds[1].get(), ipc::AccessGate::kBytes, &why)) << why;
+    }
     return granted;
   }
   static bool maps(const ipc::Fd& fd, int protection) {
