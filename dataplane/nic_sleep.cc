@@ -31,7 +31,7 @@ void Nic::tell_helper_deadline() {
 // a system call here, and a wake-up where somebody sleeps at the other end; until the helper looks, further messages
 // come, and one acknowledgement tells of many. In a ring of shared memory it costs next to nothing.
 Acks Nic::acks_at_rest() {
-  if (!ports_.udp.is_open()) return Acks::kNow;
+  if (!ports_.udp_was_hot()) return Acks::kNow;
   const bool looks = helper_looks_by(worker_->now() + ipc::Doorbell::kLongestDoze);
   return looks && ports_.udp_is_hot(worker_->turn()) ? Acks::kMayWait : Acks::kNow;
 }

@@ -139,7 +139,13 @@ class PortSet {
     udp_look_at_ = Instant{};
     udp.look_at_rare();
   }
-  bool udp_is_hot(Instant now) const { return udp.is_open() && now < udp_hot_until_; }
+  // Did datagrams come or leave just now? Who asks needs to know the time only if udp_was_hot().
+  bool udp_was_hot() const { return udp_hot_until_ != Instant{}; }
+  bool udp_is_hot(Instant now) {
+    if (now < udp_hot_until_) return true;
+    udp_hot_until_ = {};
+    return false;
+  }
   // How many frames came, ever.
   uint64_t received() const { return received_; }
 

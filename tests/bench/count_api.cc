@@ -5,9 +5,11 @@
 // its loopback port: both ends are one Core, and a poll drives both.
 //
 //   count_api --operation "WRITE 64" --window 64 --count 256
-//   count_api ... --record FILE     while urma_admin records all that enters the Core
+//   count_api ... --record FILE        while urma_admin records all that enters the Core
+//   count_api ... --shared-memory      in memory that the NIC accesses without packets (docs/same-host-design.md)
 //
 // Collect measured_section() alone.
+#include <softub_aperture.h>
 #include <unistd.h>
 #include <urma_api.h>
 
@@ -48,7 +50,10 @@ constexpr Operation kOperations[] = {
 
 // A jetty with queues of its own and memory.
 struct Side {
-  explicit Side(urma_context_t* context) : memory(static_cast<char*>(std::aligned_alloc(4096, kMemory))) {
+  Side(urma_context_t* context, bool shared)
+      : memory(static_cast<char*>(shared ? softub_alloc_shared(kMemory, SOFTUB_SHARE_WRITE)
+                                         : std::aligned_alloc(4096, kMemory))) {
+    check(memory != nullptr, "allocating memory");
     std::memset(memory, 0, kMemory);
     urma_jfc_cfg_t jfc_cfg = {};
     jfc_cfg.depth = 2 * kDepth;
@@ -86,12 +91,12 @@ struct Side {
 
 class Exchange {
  public:
-  Exchange(urma_context_t* context, const Operation& operation, uint32_t window)
+  Exchange(urma_context_t* context, const Operation& operation, uint32_t window, bool shared)
       : op_(operation),
         window_(window),
         stride_(operation.bytes < 64 ? 64 : operation.bytes),
-        a_(context),
-        b_(context) {
+        a_(context, false),
+        b_(context, shared) {
     urma_rjetty_t peer = {};
     peer.jetty_id = b_.jetty->jetty_id;
     peer.trans_mode = URMA_TM_RM;
@@ -183,7 +188,7 @@ void begin_recording(const std::string& file) {
   check(std::system(command.c_str()) == 0, command.c_str());
 }
 
-int run(const std::string& name, uint32_t window, uint64_t count, const std::string& record) {
+int run(const std::string& name, uint32_t window, uint64_t count, bool shared, const std::string& record) {
   check(urma_init(nullptr) == URMA_SUCCESS, "urma_init");
   int devices_found = 0;
   urma_device_t** devices = urma_get_device_list(&devices_found);
@@ -195,7 +200,7 @@ int run(const std::string& name, uint32_t window, uint64_t count, const std::str
   for (const Operation& op : kOperations) {
     if (name != op.name) continue;
     known = true;
-    Exchange exchange(context, op, window);
+    Exchange exchange(context, op, window, shared);
     if (!record.empty()) begin_recording(record);
     exchange.run(kWarmUp);
     measured_section(exchange, count);
@@ -213,10 +218,12 @@ int main(int argc, char** argv) {
   std::string name, record;
   uint32_t window = 1;
   uint64_t count = 256;
+  bool shared = false;
   app.add_option("--operation", name, "\"WRITE 64\", ..., \"WRITE 65536\"");
   app.add_option("--window", window, "operations posted together")->check(CLI::Range(1, 64));
   app.add_option("--count", count, "operations, a multiple of the window");
+  app.add_flag("--shared-memory", shared, "the memory is such as others may map, so no packets are needed");
   app.add_option("--record", record, "record the NIC (docs/recording.md) to this file, which must not exist");
   CLI11_PARSE(app, argc, argv);
-  return ub::bench::run(name, window, count, record);
+  return ub::bench::run(name, window, count, shared, record);
 }
