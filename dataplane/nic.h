@@ -61,6 +61,7 @@
 #include "lib/ipc/lane_connect.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/not_cancelled.h"
+#include "lib/ipc/life_sign.h"
 #include "lib/ipc/share_connect.h"
 
 namespace ub {
@@ -216,6 +217,7 @@ class Nic {
   bool open_udp(const LoadedConfig&, std::vector<ClaimSocket>* bound, bool* taken, std::string* error);
   bool open_shm(const LoadedConfig&, bool* taken, std::string* error);
   bool open_lanes(std::string* error);
+  void begin_life();
   bool udp_addresses(const LoadedConfig&, std::vector<wire::IpAddress>*, std::string* error) const;
   bool claim_first_ids(const LoadedConfig&, std::string* error);
   bool open_dpdk(const LoadedConfig&, std::string* error);
@@ -447,6 +449,7 @@ class Nic {
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
   bool places_ = true;
+  ipc::LifeSign life_;  // the helper's
   ShareDoor shares_;  // under ownership, but for those who come
   PublishedNames names_;  // under ownership
 };

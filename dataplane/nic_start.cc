@@ -107,7 +107,10 @@ bool Nic::watch_all(std::string* error) {
 }
 
 bool Nic::start_helper(std::string* error) {
-  helper_ = ipc::silent_thread("softub", [this] { clients_ != nullptr ? worker_main() : helper_main(); });
+  helper_ = ipc::silent_thread("softub", [this] {
+    if (places_) begin_life();
+    clients_ != nullptr ? worker_main() : helper_main();
+  });
   if (!helper_.joinable()) *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
   return helper_.joinable();
 }
@@ -221,9 +224,17 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
   options.icrc_optional = !config.port.icrc_shm && options.lossless;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
   places_ = config.port.shm_place;
-  if (!places_) shares_.give_no_gates();
   if (!config.impair.is_set() && !open_lanes(error)) return false;
   return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
+}
+
+// By the helper, which lives as long as the NIC: others know then when it died, and may access memory themselves.
+void Nic::begin_life() {
+  std::string why;
+  if (!life_.begin(&why)) return;  // packets carry all
+  ownership_.own();
+  shares_.give_gates(life_.reader());
+  ownership_.release();
 }
 
 // An instance that is tried under several ports has them once.

@@ -320,14 +320,14 @@ class PortSet {
   // One access through a gate, which counts it. False: the gate is closed.
   template <class Fn>
   bool through(void* gate, std::atomic<uint64_t> ipc::AccessGate::*counter, size_t bytes, Fn access) {
-    auto& entered = *static_cast<ipc::AccessGate*>(gate);
+    const auto& way = *static_cast<const ipc::AccessWay*>(gate);
     const ApplicationMemory memory;
-    if (!entered.enter()) [[unlikely]]
+    if (!way.enter()) [[unlikely]]
       return false;
     access();
-    entered.leave();
-    ipc::AccessGate::add(entered.*counter, 1);
-    ipc::AccessGate::add(entered.bytes, bytes);
+    way.gate->leave();
+    ipc::AccessGate::add(way.gate->*counter, 1);
+    ipc::AccessGate::add(way.gate->bytes, bytes);
     return true;
   }
 

@@ -69,6 +69,12 @@ void close_gate(ipc::AccessGate& gate, int socket) {
 
 }  // namespace
 
+ShareDoor::~ShareDoor() {
+  for (const Holder& holder : holders_) {
+    if (holder.gate && !holder.told) close_gate(*holder.access(), holder.socket.get());
+  }
+}
+
 void ShareDoor::admit(ipc::Fd socket, const ipc::ShareHello& hello) {
   if (hello.version != ipc::kShareVersion || hello.bytes != sizeof hello) {
     return refuse(socket.get(), "the NIC speaks version " + std::to_string(ipc::kShareVersion) +
@@ -116,14 +122,14 @@ void ShareDoor::answer(Asker& asker, const Rights& rights) {
     return holders_.pop_back();
   }
   const ipc::ShareReply reply = ipc::make_share_reply(writable, request.atomics != 0);
-  const int fds[] = {writable ? offer->memory.get() : reader.get(), gate.get()};
-  const std::span<const int> sent(fds, request.places != 0 ? 2 : 1);
+  const int fds[] = {writable ? offer->memory.get() : reader.get(), gate.get(), life_};
+  const std::span<const int> sent(fds, request.places != 0 ? 3 : 1);
   if (ipc::send_message(holder.socket.get(), bytes_of(reply), sent) != ipc::SocketStatus::kOk) holders_.pop_back();
 }
 
 bool ShareDoor::make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const {
-  if (!gives_gates_) {
-    *why = "the owner's configuration says so (port.shm_place)";
+  if (life_ < 0) {
+    *why = "the owner's NIC lets no other one access memory itself (port.shm_place)";
     return false;
   }
   *descriptor = ipc::create_sealed_memfd("softub-gate", ipc::AccessGate::kBytes, why);

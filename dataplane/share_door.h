@@ -35,6 +35,9 @@ namespace ub {
 
 class ShareDoor {
  public:
+  // Closes all gates, and waits for who is inside.
+  ~ShareDoor();
+
   static constexpr size_t kMaxHolders = 1024;  // and so many may ask at once
   static constexpr Duration kGatePatience = milliseconds(100);
 
@@ -67,8 +70,8 @@ class ShareDoor {
     uint64_t requests = 0, bytes = 0;
   };
   Accesses take_accesses();
-  // From now on no NIC gets a gate; those that have one keep it.
-  void give_no_gates() { gives_gates_ = false; }
+  // From now on NICs get gates. `life` (LifeSign::reader()) tells them of our death; it stays the caller's.
+  void give_gates(int life) { life_ = life; }
 
  private:
   struct Asker {
@@ -108,7 +111,7 @@ class ShareDoor {
   std::map<uint32_t, Offer> offers_;  // by segment
   std::vector<Holder> holders_;
   uint32_t seen_revocations_ = 0;
-  bool gives_gates_ = true;
+  int life_ = -1;  // negative: no NIC gets a gate
   Accesses accesses_;  // not taken yet
 };
 

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/ipc/life_sign.h"
+
 namespace ub::ipc {
 
 struct AccessGate {
@@ -52,5 +54,20 @@ struct AccessGate {
   }
 };
 static_assert(sizeof(AccessGate) <= AccessGate::kBytes && std::atomic<uint64_t>::is_always_lock_free);
+
+// What the visitor has of a gate: nobody passes it after the owner's death either.
+struct AccessWay {
+  AccessGate* gate = nullptr;
+  const LifePage* owner = nullptr;
+
+  bool enter() const {
+    if (!gate->enter()) [[unlikely]]
+      return false;
+    if (!owner->is_dead()) [[likely]]
+      return true;
+    gate->leave();
+    return false;
+  }
+};
 
 }  // namespace ub::ipc

@@ -8,7 +8,7 @@
 //   NIC       ShareNotice: the right has ended
 //
 // The NIC of a program asks so, too, for memory that it will access itself (ShareRequest::places). It gets the
-// descriptor of an AccessGate beside that of the memory, and enters it for each access.
+// descriptors of an AccessGate, which it enters for each access, and of the LifePage of the owner's NIC, too.
 //
 // The socket stays open as long as the program has the memory mapped. Its hang-up by the program says that it let go,
 // that by the NIC that the owner or its NIC is gone. The NIC can take nothing back that is mapped: it tells, and knows

@@ -14,7 +14,7 @@ namespace {
 
 // True: the message brings the memory.
 bool check_reply(const NicAnswer& answer, const ShareRequest& request, ShareReply* reply, std::string* why) {
-  const size_t descriptors = request.places != 0 ? 2 : 1;
+  const size_t descriptors = request.places != 0 ? 3 : 1;
   if (answer.bytes != sizeof *reply) {
     *why = "the NIC's answer is not one about shared memory; it may be of an older version";
     return false;
@@ -29,7 +29,8 @@ bool check_reply(const NicAnswer& answer, const ShareRequest& request, ShareRepl
     *why = "the NIC's answer came without the memory (out of descriptors? see ulimit -n)";
   } else {
     return check_sealed_memfd(answer.fds[0].get(), share_pages(request.length), why) &&
-           (request.places == 0 || check_sealed_memfd(answer.fds[1].get(), AccessGate::kBytes, why));
+           (request.places == 0 || (check_sealed_memfd(answer.fds[1].get(), AccessGate::kBytes, why) &&
+                                    check_sealed_memfd(answer.fds[2].get(), LifePage::kBytes, why)));
   }
   return false;
 }
@@ -43,7 +44,7 @@ bool connect_share(const std::string& path, const ShareHello& hello, Duration pa
   ShareReply reply;
   if (!check_reply(answer, hello.request, &reply, why)) return false;
   *out = {std::move(answer.socket), std::move(answer.fds[0]), reply.writable != 0, std::move(answer.fds[1]),
-          reply.atomics != 0};
+          std::move(answer.fds[2]), reply.atomics != 0};
   return true;
 }
 

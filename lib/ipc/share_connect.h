@@ -16,7 +16,7 @@ struct OpenedShare {
   Fd socket;
   Fd memory;  // whole pages, of a size that cannot change
   bool writable = false;
-  Fd gate;  // an AccessGate, if the request asked for one
+  Fd gate, life;  // an AccessGate and a LifePage, if the request asked for them
   bool atomics = false;
 };
 

@@ -6,7 +6,6 @@
 #include <new>
 #include <utility>
 
-#include "lib/ipc/access_gate.h"
 #include "lib/urma/aperture/same_host/share_watcher.h"
 #include "lib/urma/device/eid.h"
 #include "lib/urma/library.h"
@@ -52,9 +51,12 @@ bool MappedSegment::open(const Segment& segment, std::string* why) {
   if (backend().open_share(config.instance, request, &share, why) != Status::kOk) return false;
   if (!memory_.map(share.memory.get(), ipc::share_pages(config.length), why, share.writable)) return false;
   if (!gate_.map(share.gate.get(), ipc::AccessGate::kBytes, why)) return false;
+  if (!life_.map(share.life.get(), ipc::LifePage::kBytes, why, false)) return false;
+  way_.gate = reinterpret_cast<ipc::AccessGate*>(gate_.data());
+  way_.owner = reinterpret_cast<const ipc::LifePage*>(life_.data());
 
   config.memory = memory_.data();
-  config.gate = gate_.data();
+  config.gate = &way_;
   config.access = static_cast<uint8_t>(kAccessRead | (share.writable ? kAccessWrite : 0) |
                                        (share.atomics ? kAccessAtomic : 0));
   if (backend().add_mapped(config, &handle_) != Status::kOk) {
@@ -84,6 +86,7 @@ void MappedSegment::let_go() {
   if (handle_ != 0) backend().remove_mapped(std::exchange(handle_, 0));
   memory_.reset();
   gate_.reset();
+  life_.reset();
   socket_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "lib/ipc/access_gate.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/share_connect.h"
 #include "lib/urma/aperture/same_host/watched_share.h"
@@ -33,7 +34,8 @@ class MappedSegment final : public aperture::WatchedShare {
   void let_go();
 
   ipc::Fd socket_;
-  ipc::Mapping memory_, gate_;
+  ipc::Mapping memory_, gate_, life_;
+  ipc::AccessWay way_;
   uint32_t handle_ = 0;  // of the NIC
 };
 

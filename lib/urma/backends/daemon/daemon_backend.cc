@@ -544,7 +544,7 @@ Status DaemonBackend::open_share(const InstanceId& instance, const ipc::ShareReq
     return Status::kNoMemory;
   }
   if (!ipc::check_sealed_memfd(answer.fds[1].get(), ipc::share_pages(wanted.length), why)) return Status::kInvalid;
-  *share = {std::move(answer.fds[0]), std::move(answer.fds[1]), answer->value != 0, {}, false};
+  *share = {std::move(answer.fds[0]), std::move(answer.fds[1]), answer->value != 0, {}, {}, false};
   return status;
 } catch (const std::bad_alloc&) {
   return Status::kNoMemory;
