@@ -30,6 +30,18 @@ bool is_idle(const tp::Channel& ch) {
 
 }  // namespace
 
+const Wqe* oldest_read(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, uint64_t bytes) {
+  const SendQueue& q = s.queues[queue];
+  if (q.started_head == q.started_tail || !ends_simply(q)) [[unlikely]]
+    return nullptr;
+  const WrState& wr = q.work[q.started_head & q.work_mask];
+  if (wr.first_tassn != tassn || !awaits_success(wr, channel)) [[unlikely]]
+    return nullptr;
+  const Wqe& wqe = wqe_of(q, wr);
+  const bool fits = wqe.op == WrOp::kRead && wqe.length == bytes && wqe.sge_count == 1 && wqe.sge.length >= bytes;
+  return fits ? &wqe : nullptr;
+}
+
 UB_FLATTEN uint32_t complete_oldest(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, uint32_t answers) {
   SendQueue& q = s.queues[queue];
   if (!s.config.straight || !ends_simply(q)) [[unlikely]]

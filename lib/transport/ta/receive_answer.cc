@@ -16,12 +16,6 @@ namespace ub::ta {
 
 namespace {
 
-// The send queue that an RCID names; 0: it names none.
-uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
-  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
-  return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
-}
-
 // The last started request whose first TASSN is this one or an earlier one. At least one request must be started;
 // `likely` is a started request that is tried first.
 uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {

@@ -10,6 +10,12 @@
 
 namespace ub::ta {
 
+// The send queue that an RCID names; 0: it names none.
+inline uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
+  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
+  return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
+}
+
 // The segment that an answer is about.
 struct AnsweredSegment {
   uint32_t queue;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes packets of CTP that are what their channel expects: a WRITE with its whole payload in one packet, or an answer
-// of success without data. Their headers are compared with those that the peer would write, and not taken apart, as TCP
-// does with its header prediction (docs/straight-path-design.md). A packet that differs, or finds anything unusual
-// about its channel, is left to packet_receiver.h, as if nobody had looked at it.
+// Takes packets of CTP that are what their channel expects: a WRITE with its whole payload in one packet, an answer of
+// success without data, or the response to the oldest READ of its queue. Their headers are compared with those that the
+// peer would write, and not taken apart, as TCP does with its header prediction (docs/straight-path-design.md). A
+// packet that differs, or finds anything unusual about its channel, is left to packet_receiver.h, as if nobody had
+// looked at it.
 #pragma once
 
 #include <span>
@@ -13,6 +14,7 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/oldest_requests.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/receive_answer.h"
@@ -35,7 +37,9 @@ class StraightArrival {
     if (frame.size() < kLeast || !s_.config.straight) [[unlikely]]
       return false;
     const auto opcode = static_cast<wire::TaOpcode>(load_u8(frame.data() + wire::CompactTemplate::kSize));
-    if (opcode != wire::TaOpcode::kWrite && opcode != wire::TaOpcode::kTaack) [[unlikely]]
+    const bool known = opcode == wire::TaOpcode::kWrite || opcode == wire::TaOpcode::kTaack ||
+                       opcode == wire::TaOpcode::kReadResponse;
+    if (!known) [[unlikely]]
       return false;
     const uint32_t channel = setup::channel_of_tpn(s_, wire::CompactTemplate::dcna_of(frame.data()));
     if (channel == 0) [[unlikely]]
@@ -55,6 +59,7 @@ class StraightArrival {
     const uint64_t word = load_be64(ta);
     if ((word & ~kOfWrite) == kWrite) return take_write(channel, word, ta + wire::Btah::kSize, end - padding);
     if ((word & ~kOfTaack) == kTaack && end - padding == ta + wire::Atah::kSize) return take_answer(channel, ta);
+    if ((word & ~kOfResponse) == kResponse) return take_response(channel, word, ta + wire::Atah::kSize, end - padding);
     return false;
   }
 
@@ -77,6 +82,8 @@ class StraightArrival {
   static constexpr uint64_t kOfWrite = wire::Btah::kNumbers | wire::Btah::kToken;
   static constexpr uint64_t kTaack = plain<wire::Atah>(wire::TaOpcode::kTaack);
   static constexpr uint64_t kOfTaack = wire::Atah::kNumbers;
+  static constexpr uint64_t kResponse = plain<wire::Atah>(wire::TaOpcode::kReadResponse);
+  static constexpr uint64_t kOfResponse = wire::Atah::kTransaction;
 
   // Is the channel open, and is nothing under way that its next packet could meet?
   bool is_quiet(const tp::Channel& ch) const {
@@ -120,6 +127,31 @@ class StraightArrival {
       return false;
     note_taken(channel);
     on_answer(s_, channel, answer);
+    return true;
+  }
+
+  // Its bytes are placed as ResponsePlacer does it.
+  bool take_response(uint32_t channel, uint64_t word, const std::byte* payload, const std::byte* payload_end) {
+    const int64_t bytes = payload_end - payload;
+    const uint32_t queue = queue_of(s_, static_cast<uint32_t>(word) & 0xFFFFF);
+    if (queue == 0 || bytes <= 0) [[unlikely]]
+      return false;
+    const Tassn tassn(static_cast<uint16_t>(word >> 32));
+    const Wqe* const wqe = oldest_read(s_, channel, queue, tassn, static_cast<uint64_t>(bytes));
+    if (wqe == nullptr) [[unlikely]]
+      return false;
+    SendQueue& q = s_.queues[queue];
+    std::byte* const memory = local_memory(s_, q.owner, wqe->sge.segment, wqe->sge.address, wqe->length);
+    if (memory == nullptr) [[unlikely]]
+      return false;
+    const CopyTag tag = response_tag(s_.channels[channel].tpn, queue, q.started_head);
+    const Copies copies{tag, q.copies_pending};
+    if (place_piece(host_, copies, memory, payload, wqe->length, true) != CopyResult::kDone) [[unlikely]]
+      return false;
+    note_taken(channel);
+    s_.note(Stage::kRequestAnswered, queue, q.started_head, static_cast<uint32_t>(CrStatus::kSuccess));
+    complete_oldest(s_, channel, queue, tassn, 1);
+    go_on_behind_oldest(s_, queue, channel);
     return true;
   }
 

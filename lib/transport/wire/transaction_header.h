@@ -133,7 +133,8 @@ struct Atah {
            uint64_t{tassn.value()} << 32 | uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 | uint64_t{rc_type} << 20 |
            (rc_id & 0xFFFFF);
   }
-  static constexpr uint64_t kNumbers = 0xFFFF'1F0F'FFFF;  ///< in word(): TASSN, RSPINFO and INI_RC_ID
+  static constexpr uint64_t kNumbers = 0xFFFF'1F0F'FFFF;      ///< in word(): TASSN, RSPINFO and INI_RC_ID
+  static constexpr uint64_t kTransaction = 0xFFFF'000F'FFFF;  ///< the same without RSPINFO
   bool operator==(const Atah&) const = default;
 
  private:
