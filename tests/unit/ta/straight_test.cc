@@ -149,6 +149,7 @@ struct Script {
   const bool exact;
   const bool at_once;
   uint32_t posted = 0;
+  uint32_t place = 0;  // behind what all requests until now touch
 
   Twin::Post draw_post() {
     Twin::Post p{};
@@ -160,7 +161,9 @@ struct Script {
     const uint64_t length = rng.below(8) == 0 ? rng.below(longest + 1) : rng.between(1, 200);
     p.length = p.op == WrOp::kNop ? 0 : static_cast<uint32_t>(length);
     // Where it is not known what comes first, no two requests touch the same bytes.
-    p.offset = exact ? static_cast<uint32_t>(rng.below(1000) * 8) : posted * 512 % (UbNode::kMemory / 4);
+    if (place + p.length > UbNode::kMemory / 2) p.length = 0;
+    p.offset = exact ? static_cast<uint32_t>(rng.below(1000) * 8) : place;
+    place += exact ? 0 : (p.length + 7) / 8 * 8;
     p.flags = static_cast<uint8_t>((rng.chance(0.8) ? kWrSignaled : 0) | (rng.chance(0.9) ? kWrToken : 0) |
                                    (rng.chance(0.1) ? kWrFence : 0) | (rng.chance(0.1) ? kWrSolicited : 0));
     p.place_order = static_cast<uint8_t>(rng.chance(0.2) ? rng.below(3) : 0);
