@@ -244,6 +244,7 @@ class Nic {
   void await_answer();
   bool may_ask_host(std::string* why) const;
   bool drive_owned(Acks acks);
+  void drive_now_and_then(Acks acks);
   void report_links();
   template <class Entry>
   bool drive_by(Entry& entry, Acks acks) {
@@ -449,6 +450,7 @@ class Nic {
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
   bool places_ = true;
+  uint32_t posts_without_packets_ = 0;
   ipc::LifeSign life_;  // the helper's
   ShareDoor shares_;  // under ownership, but for those who come
   PublishedNames names_;  // under ownership

@@ -84,7 +84,10 @@ bool Nic::drive_owned(Acks acks) {
     report_links();
   if (is_special_) [[unlikely]]
     return drive_specially(acks);
-  return drive_by(worker_->core(), acks);
+  const bool worked = drive_by(worker_->core(), acks);
+  if (shares_.wants(worker_->core().revocations())) [[unlikely]]  // a peer has revoked a token id
+    serve_shares();
+  return worked;
 }
 
 void Nic::report_links() {
@@ -148,7 +151,9 @@ void Nic::posted(uint32_t jetty) {
     if (is_special_) [[unlikely]] {
       send_posted_specially(jetty, acks);
     } else {
-      worker_->send_posted(worker_->core(), jetty, acks, [this](const Event& event) { report(event); });
+      const size_t sent =
+          worker_->send_posted(worker_->core(), jetty, acks, [this](const Event& event) { report(event); });
+      if (sent == 0) drive_now_and_then(acks);
     }
     tell_helper_deadline();
     release();
@@ -163,6 +168,12 @@ void Nic::posted(uint32_t jetty) {
   } else {
     wake_helper();
   }
+}
+
+// Owned: a thread whose requests need no packets may post for ever, and never look for completions.
+void Nic::drive_now_and_then(Acks acks) {
+  constexpr uint32_t kPostsBetween = 32;
+  if (++posts_without_packets_ % kPostsBetween == 0) drive_owned(acks);
 }
 
 void Nic::drive() {

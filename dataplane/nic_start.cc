@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <latch>
 
 #include "dataplane/congestion_settings.h"
 #include "dataplane/dpdk_devices.h"
@@ -107,12 +108,18 @@ bool Nic::watch_all(std::string* error) {
 }
 
 bool Nic::start_helper(std::string* error) {
-  helper_ = ipc::silent_thread("softub", [this] {
+  std::latch begun(1);
+  helper_ = ipc::silent_thread("softub", [this, &begun] {
     if (places_) begin_life();
+    begun.count_down();
     clients_ != nullptr ? worker_main() : helper_main();
   });
-  if (!helper_.joinable()) *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
-  return helper_.joinable();
+  if (!helper_.joinable()) {
+    *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
+    return false;
+  }
+  begun.wait();
+  return true;
 }
 
 Nic::~Nic() {

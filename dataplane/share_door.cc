@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <chrono>
 #include <span>
 #include <utility>
 
@@ -53,26 +55,16 @@ bool is_hung_up(int socket) {
   return false;
 }
 
-// Nobody enters any more. Waits until the NIC has left, for whose copy it is too late when it was killed inside.
-void close_gate(ipc::AccessGate& gate, int socket) {
-  constexpr int kLooks = 1000;  // before the processor is left to it; most copies are over then
-  constexpr Duration kPause = microseconds(20);
-  gate.close();
-  for (int look = 0; look < kLooks; ++look) {
-    if (!gate.is_inside()) return;
-  }
-  for (Duration waited{}; waited < ShareDoor::kGatePatience && gate.is_inside(); waited = waited + kPause) {
-    if (is_hung_up(socket)) return;
-    ipc::pause_for(kPause);
-  }
-}
-
 }  // namespace
 
 ShareDoor::~ShareDoor() {
-  for (const Holder& holder : holders_) {
-    if (holder.gate && !holder.told) close_gate(*holder.access(), holder.socket.get());
+  std::vector<Holder*> closed;
+  for (Holder& holder : holders_) {
+    if (!holder.gate || holder.told) continue;
+    holder.access()->close();
+    closed.push_back(&holder);
   }
+  await_outside(closed);
 }
 
 void ShareDoor::admit(ipc::Fd socket, const ipc::ShareHello& hello) {
@@ -99,7 +91,10 @@ void ShareDoor::serve(const Rights& rights) {
 }
 
 void ShareDoor::answer(Asker& asker, const Rights& rights) {
-  if (holders_.size() == kMaxHolders) sweep();
+  if (holders_.size() >= sweep_at_) {
+    sweep();
+    sweep_at_ = std::clamp(2 * holders_.size(), kFewHolders, kMaxHolders);
+  }
   if (holders_.size() == kMaxHolders) {
     return refuse(asker.socket.get(), "all " + std::to_string(kMaxHolders) + " mappings of the NIC are in use");
   }
@@ -158,13 +153,31 @@ void ShareDoor::tell_holders(const Rights& rights) {
     const auto& [segment, offer] = each;
     return !rights.has_segment(offer.owner, segment, offer.local_address);
   });
+  std::vector<Holder*> closed;
   for (Holder& holder : holders_) {
     if (holder.told || still_may(holder.right, holder.segment, rights)) continue;
-    if (holder.gate) close_gate(*holder.access(), holder.socket.get());
+    if (holder.gate) {
+      holder.access()->close();
+      closed.push_back(&holder);
+    }
     const ipc::ShareNotice notice{ipc::kShareMagic};
     ipc::send_message(holder.socket.get(), bytes_of(notice), {});
     holder.told = true;
   }
+  await_outside(closed);
+}
+
+// Nobody enters any more. Waits for those who are inside; whoever was killed there does not come out.
+void ShareDoor::await_outside(const std::vector<Holder*>& closed) {
+  constexpr int kLooks = 1000;  // before the processor is left to them; most copies are over then
+  constexpr Duration kPause = microseconds(20);
+  const auto is_inside = [](const Holder* holder) { return holder->access()->is_inside(); };
+  for (int look = 0; look < kLooks; ++look) {
+    if (std::ranges::none_of(closed, is_inside)) return;
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kGatePatience.ns);
+  const auto is_awaited = [&](const Holder* holder) { return is_inside(holder) && !is_hung_up(holder->socket.get()); };
+  while (std::ranges::any_of(closed, is_awaited) && std::chrono::steady_clock::now() < until) ipc::pause_for(kPause);
 }
 
 void ShareDoor::sweep() {
@@ -179,8 +192,9 @@ void ShareDoor::count_accesses(Holder& holder) {
   if (!holder.gate) return;
   const ipc::AccessGate::Counts now = holder.access()->counts();
   const Accesses all{now.writes + now.reads + now.atomics, now.bytes};
-  accesses_.requests += all.requests - holder.taken.requests;
-  accesses_.bytes += all.bytes - holder.taken.bytes;
+  // Whoever writes to its gate what it likes takes nothing from the counts of others.
+  accesses_.requests += std::max(all.requests, holder.taken.requests) - holder.taken.requests;
+  accesses_.bytes += std::max(all.bytes, holder.taken.bytes) - holder.taken.bytes;
   holder.taken = all;
 }
 

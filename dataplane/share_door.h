@@ -4,8 +4,7 @@
 // whoever asks for it gets its descriptor if the Core would let it read the segment. From then on the NIC knows who
 // holds it, and tells them when the Core would not let them any more.
 //
-// Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token
-// id (SEND with invalidate) is noticed then, too.
+// Whether a holder has let go is looked at when somebody wants to know, and whenever there are twice as many.
 //
 // Holders may be NICs, which access the memory themselves through a gate (lib/ipc/access_gate.h). When the right of one
 // ends, serve() closes the gate, and waits until the NIC is not inside: for kGatePatience at most, in case it was
@@ -39,7 +38,8 @@ class ShareDoor {
   ~ShareDoor();
 
   static constexpr size_t kMaxHolders = 1024;  // and so many may ask at once
-  static constexpr Duration kGatePatience = milliseconds(100);
+  static constexpr size_t kFewHolders = 16;
+  static constexpr Duration kGatePatience = milliseconds(100);  // with all visitors together
 
   // What the Core says.
   struct Rights {
@@ -102,6 +102,7 @@ class ShareDoor {
   const Offer* find(const ipc::ShareRequest&, const Rights&, uint32_t* segment, bool* writable, std::string* why);
   bool make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const;
   void tell_holders(const Rights&);
+  static void await_outside(const std::vector<Holder*>& closed);
   void count_accesses(Holder& holder);
   void sweep();
 
@@ -111,6 +112,7 @@ class ShareDoor {
   std::map<uint32_t, Offer> offers_;  // by segment
   std::vector<Holder> holders_;
   uint32_t seen_revocations_ = 0;
+  size_t sweep_at_ = kFewHolders;  // holders, at which those are looked for that have let go
   int life_ = -1;  // negative: no NIC gets a gate
   Accesses accesses_;  // not taken yet
 };

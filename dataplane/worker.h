@@ -84,13 +84,14 @@ class Worker {
   // Owner: has a timer run since the last call? Then something may have changed though no frame came or left.
   bool take_timer_ran() { return std::exchange(timer_ran_, false); }
 
-  // A doorbell of a thread that owns the Core: what it posted leaves at once.
+  // A doorbell of a thread that owns the Core: what it posted leaves at once. Returns how many packets left.
   template <class Entry, class OnEvent>
-  void send_posted(Entry& entry, uint32_t jetty, Acks acks, OnEvent&& on_event) {
+  size_t send_posted(Entry& entry, uint32_t jetty, Acks acks, OnEvent&& on_event) {
     Instant now = turn();
-    entry.send_posted(now, jetty, kTxBudget, acks);
+    const size_t sent = entry.send_posted(now, jetty, kTxBudget, acks);
     ports_.tx_flush(now);
     report(entry, on_event);
+    return sent;
   }
 
   // For whoever goes to sleep: acknowledgements that were held back leave, so that nobody has to wake for them.

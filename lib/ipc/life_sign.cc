@@ -9,7 +9,8 @@ bool LifeSign::begin(std::string* error) {
   const Fd memory = create_sealed_memfd("softub-life", LifePage::kBytes, error);
   if (!memory || !page_.map(memory.get(), LifePage::kBytes, error)) return false;
   Fd reader = reopen_to_read(memory.get(), error);
-  if (!reader) return false;
+  // Nobody else can ever write to it, whatever is opened again.
+  if (!reader || !seal_against_holes(memory.get(), error) || !seal_seals(memory.get(), error)) return false;
   pthread_mutexattr_t attributes;
   ::pthread_mutexattr_init(&attributes);
   ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);

@@ -44,7 +44,7 @@ bool connect_share(const std::string& path, const ShareHello& hello, Duration pa
   ShareReply reply;
   if (!check_reply(answer, hello.request, &reply, why)) return false;
   *out = {std::move(answer.socket), std::move(answer.fds[0]), reply.writable != 0, std::move(answer.fds[1]),
-          std::move(answer.fds[2]), reply.atomics != 0};
+          std::move(answer.fds[2]), reply.writable != 0 && reply.atomics != 0};
   return true;
 }
 

@@ -114,8 +114,8 @@ class Core {
   bool has_segment(Owner owner, uint32_t handle, uint64_t local_address);
   // The segment in which a peer may access that range now; 0: token, bounds or permission do not allow it.
   uint32_t accessible_segment(const RemoteAccess&);
-  // This number changes whenever the calls above took something from peers.
-  uint32_t revocations() const { return revocations_; }
+  // This number changes whenever the calls above took something from peers, or a peer revoked a token id.
+  uint32_t revocations() const { return revocations_ + s_.invalidations; }
 
   // Adds a target. In RM it begins to set up a channel to its instance if there is none; in RC, bind() does. Neither
   // waits for the channel.

@@ -120,6 +120,7 @@ struct CoreState : tp::State {
   EndedWork of_gone;  // of queues and JFCs that are destroyed; the indices of others say theirs
 
   uint32_t mapped_buckets[kMappedBuckets] = {};  // by instance and token id: MappedMemory
+  uint32_t invalidations = 0;  // token ids that peers revoked
   Route routes[kRoutes] = {};
   uint64_t route_epoch = 1;  // routes with another epoch are not valid any more (forget_routes())
 

@@ -16,6 +16,7 @@
 #include "lib/urma/data/perf.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
+#include "lib/urma/objects/segment_memory.h"
 
 namespace ub::urma {
 
@@ -37,7 +38,7 @@ void release_leftover(Jfr& jfr) { jfr.memory.release(); }
 void release_leftover(Jetty& jetty) { jetty.sq.memory.release(); }
 void release_leftover(JettyGroup&) {}
 void release_leftover(TokenId&) {}
-void release_leftover(Segment&) {}
+void release_leftover(Segment& segment) { segment.mapped.reset(); }
 void release_leftover(Target&) {}
 void release_leftover(Notifier& notifier) { close_fds(notifier); }
 
@@ -115,6 +116,7 @@ urma_status_t Library::stop() {
     end_epoch();
     wake_waiters();
   }
+  unmap_all_segments();
   backend_.reset();
   return URMA_SUCCESS;
 }
@@ -154,6 +156,7 @@ void Library::stop_at_exit() {
     std::lock_guard guard(control_);
     end_epoch();
   }
+  unmap_all_segments();
   // Other threads may be inside a call that has already picked the back end; calls are short.
   ipc::pause_for(milliseconds(1));
   backend_.reset();

@@ -373,6 +373,20 @@ static void another_token(void) {
   finish();
 }
 
+// A message that revokes the segment's token id.
+static void invalidated(void) {
+  begin_usual();
+  check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_SUCCESS);
+  struct request invalidate = to_far(URMA_OPC_SEND_INVALIDATE, 0, 8);
+  invalidate.there = 0;
+  tell((struct host_order){.kind = AWAIT});
+  check_number("SEND with invalidate", run(&us.queue, &invalidate), URMA_CR_SUCCESS);
+  check_number("the message", hear().status, URMA_CR_SUCCESS);
+  rest_ms(20);  // a turn of the owner's NIC
+  check_number("WRITE", do_it(URMA_OPC_WRITE, 0, 64), URMA_CR_REM_ACCESS_ABORT_ERR);
+  finish();
+}
+
 static void imported_often(void) {
   begin_usual();
   const urma_seg_t descriptor = us.far->seg;
@@ -416,6 +430,7 @@ static const struct {
     {"unregistered", unregistered},
     {"unregistered under load", unregistered_under_load},
     {"another token", another_token},
+    {"invalidated", invalidated},
     {"imported often", imported_often},
     {"the owner dies", owner_dies},
 };

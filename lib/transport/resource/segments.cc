@@ -192,6 +192,7 @@ bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t 
     segment.access &= kAccessLocalOnly | exclusively(kAccessLocalOnly);
     found = true;
   }
+  if (found) ++s.invalidations;
   return found;
 }
 

@@ -20,7 +20,7 @@
 
 namespace ub::ta {
 
-// Longer requests would keep everybody else from the Core for too long: packets carry them.
+// More bytes at once would keep everybody else from the Core for too long: packets carry them.
 constexpr uint32_t kMostMapped = 4 * 1024 * 1024;
 
 template <class Host>
@@ -40,9 +40,10 @@ class MappedRequests {
     SendQueue& q = s_.queues[queue];
     if (!is_usual(q)) return false;
     if (q.next_slot == q.posted && see_posted(q)) fetch(q);
-    while (q.next_slot != q.produced) {
+    for (uint64_t bytes = 0; q.next_slot != q.produced;) {
       const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-      if (!fits_ring(q, q.next_slot, wqe) || !carry_out(q, wqe)) return false;
+      if (!fits_ring(q, q.next_slot, wqe) || !is_plain(wqe) || (bytes += wqe.length) > kMostMapped) return false;
+      if (!carry_out(q, wqe)) return false;
       complete(q, queue, wqe);
     }
     return q.produced == q.posted;
@@ -61,12 +62,13 @@ class MappedRequests {
     constexpr uint8_t kKnown = kWrSignaled | kWrFence | kWrCompOrder | kWrToken;
     const bool is_inline = wqe.op == WrOp::kWrite && wqe.flags == ((wqe.flags & kKnown) | kWrInline);
     const bool one_range = wqe.sge_count == 1 && (wqe.flags & ~kKnown) == 0 && wqe.sge.length >= wqe.length;
-    return (is_inline || one_range) && wqe.exclusive == 0 && wqe.place_order <= 2 && wqe.length - 1 < kMostMapped;
+    const bool is_usual_form = wqe.exclusive == 0 && wqe.place_order <= 2 && wqe.length != 0;
+    return (is_inline || one_range) && is_usual_form && valid_element(wqe);
   }
 
   // False: it is not for us, and nothing has happened.
   bool carry_out(SendQueue& q, const Wqe& wqe) {
-    if (!is_plain(wqe) || ((wqe.flags & kWrSignaled) != 0 && !jfc_has_room(s_, q.jfc))) [[unlikely]]
+    if ((wqe.flags & kWrSignaled) != 0 && !jfc_has_room(s_, q.jfc)) [[unlikely]]
       return false;
     switch (wqe.op) {
       case WrOp::kWrite:
@@ -97,7 +99,6 @@ class MappedRequests {
     return true;
   }
   bool run_atomic(SendQueue& q, const Wqe& wqe) {
-    if (!is_atomic_width(wqe.length)) return false;
     void* gate;
     std::byte* const remote = mapped_memory(s_, q, wqe, kAccessAtomic, &gate);
     if (remote == nullptr || reinterpret_cast<uintptr_t>(remote) % wqe.length != 0) return false;

@@ -139,8 +139,9 @@ class Backend {
   // That of a segment of an instance. kInvalid with `*why`: it is not on this host, or its owner does not offer it, or
   // token or permissions do not allow it.
   virtual Status open_share(const InstanceId&, const ipc::ShareRequest&, ipc::OpenedShare*, std::string* why) = 0;
-  // Requests to memory that is mapped are carried out without packets (Core::add_mapped, docs/same-host-design.md).
-  // kInvalid: this back end does not do that. After remove_mapped() nothing touches the memory.
+  // Requests to memory that is mapped are carried out without packets (Core::add_mapped, docs/same-host-design.md), by
+  // a back end that does that. After remove_mapped() nothing touches the memory.
+  virtual bool maps_memory() const { return false; }
   virtual Status add_mapped(const MappedConfig&, [[maybe_unused]] uint32_t* handle) { return Status::kInvalid; }
   virtual void remove_mapped([[maybe_unused]] uint32_t handle) {}
 };

@@ -78,8 +78,8 @@ class EmbeddedBackend final : public Backend {
     return Status::kNoMemory;
   }
 
+  bool maps_memory() const override { return nic_->places(); }
   Status add_mapped(const MappedConfig& config, uint32_t* handle) override {
-    if (!nic_->places()) return Status::kInvalid;
     return nic_->control([&](NicCore& core, Instant) { return core.add_mapped(config, handle); });
   }
   void remove_mapped(uint32_t handle) override {

@@ -17,5 +17,7 @@ constexpr uint32_t kSegmentShareable = 1u << 15;
 std::shared_ptr<MappedSegment> map_segment(const Segment& segment);
 // Nothing touches the memory when this returns.
 void unmap_segment(MappedSegment& mapped);
+// Before the back end goes: all that are left.
+void unmap_all_segments();
 
 }  // namespace ub::urma

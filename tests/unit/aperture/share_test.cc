@@ -10,6 +10,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,6 +118,9 @@ class ShareDoorTest : public testing::Test {
       EXPECT_TRUE(granted.gate_page.map(fds[1].get(), ipc::AccessGate::kBytes, &why)) << why;
     }
     return granted;
+  }
+  static size_t open_descriptors() {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
   }
   static bool maps(const ipc::Fd& fd, int protection) {
     void* at = ::mmap(nullptr, 4096, protection, MAP_SHARED, fd.get(), 0);
@@ -312,6 +317,13 @@ TEST_F(ShareDoorTest, nobody_waits_for_one_who_was_killed_inside) {
   revoke();
   EXPECT_TRUE(nic.gate().is_inside());
   EXPECT_TRUE(door.holders(memory.get(), core.rights()).empty());
+}
+
+TEST_F(ShareDoorTest, many_who_came_and_went_leave_nothing) {
+  ASSERT_TRUE(offer(true));
+  const size_t before = open_descriptors();
+  for (int i = 0; i < 300; ++i) ask(request_of_nic());
+  EXPECT_LT(open_descriptors(), before + 2 * ShareDoor::kFewHolders + 2);
 }
 
 TEST_F(ShareDoorTest, accesses_are_counted_once) {

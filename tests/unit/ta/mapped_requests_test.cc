@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "lib/transport/ta/mapped_requests.h"
 #include "tests/unit/transport/looking.h"
 #include "tests/unit/transport/ub_pair.h"
 
@@ -258,6 +259,26 @@ TEST_F(Mapped, without_the_right_packets_ask_the_owner) {
   EXPECT_TRUE(at_once());
   post(WrOp::kFetchAdd, 8);
   expect_packets(CrStatus::kSuccess);
+}
+
+// They would keep everybody else from the Core.
+TEST_F(Mapped, a_doorbell_moves_so_many_bytes_at_most) {
+  constexpr uint32_t kLong = UbNode::kMemory / 2, kFit = ta::kMostMapped / kLong;
+  for (uint32_t i = 0; i < kFit + 3; ++i) post(WrOp::kWrite, kLong);
+  ring();
+  EXPECT_EQ(a.poll().size(), kFit);
+  exchange();
+  EXPECT_EQ(a.poll().size(), 3u);
+  EXPECT_EQ(count(a, Counter::kMappedWrites), kFit);
+}
+
+TEST_F(Mapped, an_element_that_lies_about_its_size_is_not_believed) {
+  Wqe& w = post(WrOp::kWrite, 4096);
+  w.flags |= kWrInline;
+  w.sge_count = 0;
+  ring();
+  EXPECT_EQ(mapped_requests(), 0u);
+  EXPECT_EQ(count(a, Counter::kBadElement), 1u);
 }
 
 TEST_F(Mapped, unusual_requests_go_by_packets) {

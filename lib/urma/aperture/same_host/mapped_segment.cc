@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/urma/aperture/same_host/mapped_segment.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <new>
@@ -8,7 +9,6 @@
 
 #include "lib/urma/aperture/same_host/share_watcher.h"
 #include "lib/urma/device/eid.h"
-#include "lib/urma/library.h"
 #include "lib/urma/log.h"
 #include "lib/urma/objects/segment_memory.h"
 
@@ -20,12 +20,9 @@ using aperture::ShareWatcher;
 std::shared_ptr<MappedSegment> MappedSegment::create(const Segment& segment) try {
   auto mapped = std::make_shared<MappedSegment>();
   std::string why;
-  if (!mapped->open(segment, &why)) {
-    URMA_LOG_INFO("packets carry requests to a segment of this host: %s", why.c_str());
-    return nullptr;
-  }
-  if (ShareWatcher::get().add(mapped, &why)) return mapped;
-  mapped->let_go();
+  if (!mapped->nic_.maps_memory()) return nullptr;
+  if (mapped->open(segment, &why) && ShareWatcher::get().add(mapped, &why)) return mapped;
+  URMA_LOG_INFO("packets carry requests to a segment of this host: %s", why.c_str());
   return nullptr;
 } catch (const std::bad_alloc&) {
   return nullptr;
@@ -48,7 +45,7 @@ bool MappedSegment::open(const Segment& segment, std::string* why) {
   request.writes = request.atomics = request.places = 1;
   request.process = ::getpid();
   ipc::OpenedShare share;
-  if (backend().open_share(config.instance, request, &share, why) != Status::kOk) return false;
+  if (nic_.open_share(config.instance, request, &share, why) != Status::kOk) return false;
   if (!memory_.map(share.memory.get(), ipc::share_pages(config.length), why, share.writable)) return false;
   if (!gate_.map(share.gate.get(), ipc::AccessGate::kBytes, why)) return false;
   if (!life_.map(share.life.get(), ipc::LifePage::kBytes, why, false)) return false;
@@ -59,8 +56,8 @@ bool MappedSegment::open(const Segment& segment, std::string* why) {
   config.gate = &way_;
   config.access = static_cast<uint8_t>(kAccessRead | (share.writable ? kAccessWrite : 0) |
                                        (share.atomics ? kAccessAtomic : 0));
-  if (backend().add_mapped(config, &handle_) != Status::kOk) {
-    *why = "this NIC maps no memory (port.shm_place), or too much of it already";
+  if (nic_.add_mapped(config, &handle_) != Status::kOk) {
+    *why = "this NIC has mapped too many segments";
     return false;
   }
   socket_ = std::move(share.socket);
@@ -73,20 +70,25 @@ bool MappedSegment::listen() {
   return true;
 }
 
-void MappedSegment::end() {
+void MappedSegment::unmap() {
   if (ShareWatcher* watcher = ShareWatcher::find()) watcher->remove(this);
   let_go();
 }
 
 std::shared_ptr<MappedSegment> map_segment(const Segment& segment) { return MappedSegment::create(segment); }
-void unmap_segment(MappedSegment& mapped) { mapped.end(); }
+void unmap_segment(MappedSegment& mapped) { mapped.unmap(); }
+void unmap_all_segments() {
+  if (ShareWatcher* watcher = ShareWatcher::find()) watcher->nic_ends();
+}
 
-// The NIC knows it no more when its memory goes.
+// The NIC knows it no more when its memory goes. Where a forked child holds the socket, too, its owner sees no hang-up
+// unless it is shut down.
 void MappedSegment::let_go() {
-  if (handle_ != 0) backend().remove_mapped(std::exchange(handle_, 0));
+  if (handle_ != 0) nic_.remove_mapped(std::exchange(handle_, 0));
   memory_.reset();
   gate_.reset();
   life_.reset();
+  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
   socket_.reset();
 }
 

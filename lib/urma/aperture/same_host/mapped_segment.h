@@ -14,6 +14,7 @@
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/share_connect.h"
 #include "lib/urma/aperture/same_host/watched_share.h"
+#include "lib/urma/library.h"
 #include "lib/urma/objects/objects.h"
 
 namespace ub::urma {
@@ -22,12 +23,14 @@ class MappedSegment final : public aperture::WatchedShare {
  public:
   // Maps it, if its NIC allows that; waits for that NIC, a tenth of a second at most. Null: packets carry all.
   static std::shared_ptr<MappedSegment> create(const Segment& segment);
-  // The program needs it no more: nothing touches the memory when this returns. It must be called before the last
-  // reference goes.
-  void end();
+  ~MappedSegment() override { let_go(); }
+  // The program needs it no more.
+  void unmap();
 
   int socket() const override { return socket_.get(); }
   bool listen() override;
+  bool needs_nic() const override { return true; }
+  void end() override { let_go(); }
 
  private:
   bool open(const Segment& segment, std::string* why);
@@ -36,7 +39,8 @@ class MappedSegment final : public aperture::WatchedShare {
   ipc::Fd socket_;
   ipc::Mapping memory_, gate_, life_;
   ipc::AccessWay way_;
-  uint32_t handle_ = 0;  // of the NIC
+  Backend& nic_ = backend();
+  uint32_t handle_ = 0;  // of the NIC; 0: it does not know the memory any more
 };
 
 }  // namespace ub::urma

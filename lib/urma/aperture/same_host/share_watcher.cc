@@ -25,12 +25,8 @@ ShareWatcher* ShareWatcher::find() { return g_watcher.find(); }
 bool ShareWatcher::add(std::shared_ptr<WatchedShare> share, std::string* error) {
   std::lock_guard guard(mutex_);
   if (!start(error)) return false;
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP;
-  event.data.ptr = share.get();
-  const int socket = share->socket();
   shares_.push_back(std::move(share));
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
+  if (watch(*shares_.back())) return true;
   *error = std::string("the end of a right to memory cannot be waited for: ") + std::strerror(errno);
   shares_.pop_back();
   return false;
@@ -57,8 +53,30 @@ void ShareWatcher::remove(const WatchedShare* share) {
   const auto found =
       std::find_if(shares_.begin(), shares_.end(), [share](const auto& each) { return each.get() == share; });
   if (found == shares_.end()) return;
-  if (share->socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, share->socket(), nullptr);
+  ignore(**found);
   shares_.erase(found);
+}
+
+void ShareWatcher::nic_ends() {
+  std::lock_guard guard(mutex_);
+  std::erase_if(shares_, [this](const std::shared_ptr<WatchedShare>& share) {
+    if (!share->needs_nic()) return false;
+    ignore(*share);
+    share->end();
+    return true;
+  });
+}
+
+// Before its socket is closed: a forked child may have it, too, and then closing it does not take it from the set.
+void ShareWatcher::ignore(const WatchedShare& share) {
+  if (share.socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, share.socket(), nullptr);
+}
+
+bool ShareWatcher::watch(WatchedShare& share) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.ptr = &share;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, share.socket(), &event) == 0;
 }
 
 // An event may be about a share that was removed meanwhile, so each is looked for.
@@ -71,10 +89,8 @@ void ShareWatcher::run() {
     const auto found = std::find_if(shares_.begin(), shares_.end(),
                                     [&event](const auto& each) { return each.get() == event.data.ptr; });
     if (found == shares_.end()) continue;
-    const int socket = (*found)->socket();
-    if (!(*found)->listen()) continue;
-    if ((*found)->socket() >= 0) ::epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nullptr);  // what is closed is gone from it
-    shares_.erase(found);
+    ignore(**found);
+    if ((*found)->listen() || !watch(**found)) shares_.erase(found);
   }
 }
 

@@ -7,7 +7,7 @@
 // the socket is closed, which tells the NIC. Faults from then on, and writes to a window that is read-only, go to the
 // program's handler.
 //
-// Thread: any. withdraw() by the watcher (share_watcher.h).
+// Thread: any. listen() by the watcher (share_watcher.h).
 #pragma once
 
 #include <atomic>

@@ -14,6 +14,10 @@ class WatchedShare {
   virtual int socket() const = 0;
   // Something is to be read from the socket. True: the right has ended, and the memory is not used any more.
   virtual bool listen() = 0;
+  // This program's NIC ends: is it used by that? Then end() is called.
+  virtual bool needs_nic() const { return false; }
+  // Nothing uses the memory any more when this returns.
+  virtual void end() {}
 };
 
 // What the owner's NIC says. A hang-up says that it is gone.
