@@ -3,6 +3,7 @@
 // WRITEs, READs and atomics in memory that another program of this host shares: without packets, as the counters say,
 // and with the same results, checks and ends as with packets (docs/same-host-design.md). Usage: same_host --processes
 // [part of a name]. The peer is this program again.
+#include <pthread.h>
 #include <signal.h>
 #include <softub_aperture.h>
 #include <softub_api.h>
@@ -21,12 +22,14 @@
 
 // ---- the peer's side --------------------------------------------------------------------------------------
 
-enum kind { SHARE, END, UNREGISTER, SET_TOKEN, HOLDERS, SUM, FILL, WORD, COUNT, AWAIT, STREAM };
+enum kind { SHARE, END, UNREGISTER, SET_TOKEN, HOLDERS, SUM, FILL, WORD, COUNT, AWAIT, STREAM, WRITE_ON, EXIT };
 
 struct host_order {
   int32_t kind;
   uint32_t rights, access;
   uint64_t offset, bytes, value;
+  urma_seg_t segment;
+  urma_jetty_id_t jetty;
 };
 
 struct host_answer {
@@ -42,6 +45,8 @@ static struct {
   urma_target_seg_t *segment, *received;
   struct queue queue;
   char* receives;
+  urma_target_seg_t* far;  // memory of the other side
+  urma_target_jetty_t* jetty;
 } side;
 
 static uint64_t sum_of(const char* from, uint64_t bytes) {
@@ -105,6 +110,33 @@ static uint64_t await_stream(uint64_t rounds) {
   return seen == rounds ? wrong : UINT64_MAX;
 }
 
+static void* write_on(void* unused) {
+  (void)unused;
+  const struct request r = {.op = URMA_OPC_WRITE,
+                            .to = side.jetty,
+                            .local = side.received,
+                            .remote = side.far,
+                            .here = (uintptr_t)side.receives,
+                            .there = side.far->seg.ubva.va,
+                            .bytes = 64};
+  urma_cr_t records[16];
+  for (;;) {
+    if (post(&side.queue, &r) == URMA_SUCCESS) urma_poll_jfc(side.queue.jfc, 16, records);
+  }
+  return NULL;
+}
+
+// A thread writes to memory of the other side for as long as this process lives.
+static int begin_to_write(const struct host_order* order) {
+  pthread_t thread;
+  side.receives = aligned_alloc(PAGE, PAGE);
+  side.received = register_memory(side.context, side.receives, PAGE, URMA_ACCESS_LOCAL_ONLY);
+  side.queue = open_queue(side.context, (struct queue_options){0});
+  side.far = import_segment(side.context, order->segment, GOOD_TOKEN);
+  side.jetty = import_jetty(side.context, order->jetty, 0, URMA_TM_RM);
+  return pthread_create(&thread, NULL, write_on, NULL);
+}
+
 static struct host_answer obey(const struct host_order* order) {
   struct host_answer answer = {0};
   uint64_t* word = (uint64_t*)(side.memory + order->offset);
@@ -143,6 +175,11 @@ static struct host_answer obey(const struct host_order* order) {
       answer.status = wait_on(side.queue.jfc, PATIENCE, &record);
       answer.value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
       break;
+    case WRITE_ON:
+      answer.status = begin_to_write(order);
+      break;
+    case EXIT:
+      exit(0);
     default:
       answer.status = -1;
   }
@@ -418,6 +455,30 @@ static void owner_dies(void) {
   us.owner = start_obedient();
 }
 
+// It exits with a thread that writes, and without urma_uninit, while its right ends.
+static void visitor_exits(void) {
+  us.queue = open_queue(us.context, (struct queue_options){0});
+  for (int round = 0; round < 20 && !case_failed(); ++round) {
+    char* memory = softub_alloc_shared(PAGE, SOFTUB_SHARE_WRITE);
+    urma_target_seg_t* segment = register_memory(us.context, memory, PAGE, ALL);
+    struct peer visitor = start_obedient();
+    struct host_order order = {.kind = WRITE_ON, .segment = segment->seg, .jetty = us.queue.jetty->jetty_id};
+    struct host_answer answer;
+    tell_peer(visitor, &order, sizeof order);
+    hear_peer(visitor, &answer, sizeof answer);
+    check_number("begins to write", answer.status, 0);
+    order.kind = EXIT;
+    tell_peer(visitor, &order, sizeof order);
+    check_number("unregister", urma_unregister_seg(segment), URMA_SUCCESS);
+    int status = -1;
+    waitpid(visitor.process, &status, 0);
+    check_number("how it ended", status, 0);
+    close(visitor.socket);
+    softub_free(memory);
+  }
+  close_queue(&us.queue);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -432,6 +493,7 @@ static const struct {
     {"another token", another_token},
     {"invalidated", invalidated},
     {"imported often", imported_often},
+    {"a visitor exits", visitor_exits},
     {"the owner dies", owner_dies},
 };
 
