@@ -458,7 +458,7 @@ static void owner_dies(void) {
 // It exits with a thread that writes, and without urma_uninit, while its right ends.
 static void visitor_exits(void) {
   us.queue = open_queue(us.context, (struct queue_options){0});
-  for (int round = 0; round < 20 && !case_failed(); ++round) {
+  for (int round = 0; round < 40 && !case_failed(); ++round) {
     char* memory = softub_alloc_shared(PAGE, SOFTUB_SHARE_WRITE);
     urma_target_seg_t* segment = register_memory(us.context, memory, PAGE, ALL);
     struct peer visitor = start_obedient();
@@ -469,6 +469,7 @@ static void visitor_exits(void) {
     check_number("begins to write", answer.status, 0);
     order.kind = EXIT;
     tell_peer(visitor, &order, sizeof order);
+    usleep(100 * (useconds_t)round);  // its end takes some milliseconds
     check_number("unregister", urma_unregister_seg(segment), URMA_SUCCESS);
     int status = -1;
     waitpid(visitor.process, &status, 0);
