@@ -279,7 +279,8 @@ RateRow count_frames(Device& device, const Options& options, size_t bytes) {
     if (from_ns == 0 && now >= warm_up_end) from_ns = now, first = last, count = 0;
   }
   const uint64_t sent = last - first;
-  return rate_row(options.copied ? "frames, copied in and out," : "frames", bytes, count, now - from_ns, sent > count ? sent - count : 0);
+  const char* what = options.copied ? "frames, copied in and out," : "frames";
+  return rate_row(what, bytes, count, now - from_ns, sent > count ? sent - count : 0);
 }
 
 // Starts the process of the other end; it ends by itself, so that the driver leaves nothing behind.
