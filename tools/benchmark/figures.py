@@ -7,10 +7,9 @@ from .goals import at_least, at_least_times, at_most, at_most_times, either
 from .plan import Curve, Figure, Group, Plot, latencies
 from .program import Program
 
-COPY_BLOCK = 4096  # of ub_floor spsc-bw, and payload of our packets over shared memory
-PACKET = 4144      # 4 KiB and what SoftUB puts before it
-SIZES = [1 << i for i in range(3, 21, 1)]
-SOME_SIZES = (64, 1024, 8192, 65536)
+PACKET = 4144  # 4 KiB and what SoftUB puts before it
+SIZES = [1 << i for i in range(3, 21)]
+SOME_SIZES = (64, 1024, 8192, 32768)
 WINDOWS = (1, 4, 16, 64, 256)
 
 # ---- programs that several figures have ------------------------------------------------------------------------------
@@ -92,8 +91,8 @@ def placed():
 
 def small_messages():
     return Group("64 B, window 256", [
-        Figure("WRITE 64 B, window 256, shm", Program("shm", SMALL_WRITES), "rate", "M/s", goal=at_least(10, "M/s")),
-        Figure("READ 64 B, window 256, shm", Program("shm", SMALL_READS), "rate", "M/s", goal=at_least(7, "M/s")),
+        Figure("WRITE 64 B, window 256, shm", Program("shm", SMALL_WRITES), "rate", "M/s", SPSC, goal=at_least(10, "M/s")),
+        Figure("READ 64 B, window 256, shm", Program("shm", SMALL_READS), "rate", "M/s", SPSC, goal=at_least(7, "M/s")),
         Figure("WRITE 64 B, window 256, memif", Program("memif", SMALL_WRITES), "rate", "M/s", MEMIF,
                goal=either(at_least(5, "M/s"), at_least_times(0.35))),
         Figure("READ 64 B, window 256, memif", Program("memif", SMALL_READS), "rate", "M/s", MEMIF,
@@ -169,7 +168,7 @@ def sizes():
         program = Program(kind, f"{test} -a --warmup 20 -D 0.03")
         return Curve(name, [(size, program, f"{value}@{size}") for size in SIZES])
 
-    def theirs(name, kind, arguments, value, factor=""):
+    def theirs(name, kind, arguments, value):
         return Curve(name, [(size, Program(kind, arguments.format(size)), value) for size in SOME_SIZES])
 
     size = Axis("size", "bytes", log=True)

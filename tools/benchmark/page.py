@@ -13,27 +13,28 @@ STYLE = """
   --good: #1d7a3e; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e3e7ea; --faint: #9aa4ad; --line: #3a424a; --back: #15191d;
   --stripe: #1c2126; --good: #5fc184; --bad: #f2857c; } }
-body { margin: 2rem auto; padding: 0 1.5rem; max-width: 1360px; background: var(--back); color: var(--ink);
+body { margin: 2rem auto; padding: 0 1.5rem; max-width: 1440px; background: var(--back); color: var(--ink);
   font: 15px/1.45 system-ui, sans-serif; }
 h1 { margin: 0 0 .3rem; font-size: 1.6rem; } h2 { margin: 2.2rem 0 .6rem; font-size: 1.2rem; }
 p { max-width: 62rem; } .faint { color: var(--faint); }
 .counts span { display: inline-block; margin-right: 1.2rem; } .counts b { font-size: 1.5rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th, td { padding: .28rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--faint); font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 tr.group th { padding-top: 1.1rem; color: var(--ink); border-bottom: 2px solid var(--line); }
-code { font-size: 12.5px; color: var(--faint); overflow-wrap: anywhere; }
+td:first-child { min-width: 21rem; } td:nth-child(4) { min-width: 12rem; }
+code { font-size: 12px; color: var(--faint); overflow-wrap: anywhere; }
 .met { color: var(--good); font-weight: 700; } .no { color: var(--bad); font-weight: 700; } .nowrap { white-space: nowrap; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 1.2rem; }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 1.2rem; }
 figure { margin: 0; padding: .6rem; background: var(--stripe); border-radius: 6px; }
 figure svg { width: 100%; height: auto; display: block; } figcaption { color: var(--faint); font-size: 13px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dt { color: var(--faint); } dd { margin: 0; }
 summary { cursor: pointer; }
 """
 HEAD = ("<tr><th>figure<th class=n>median<th class=n>middle half<th>baseline<th class=n>median<th class=n>ratio<th>goal"
-        "<th>met<th>distance (rounds)<th class=n>others' CPU</tr>")
+        "<th>met<th>distance<br>(rounds)<th class=n>others'<br>CPU</tr>")
 COLUMNS = 10
 
 
@@ -48,14 +49,15 @@ def percent(share):
 def row_html(row):
     verdict = verdict_of(row)
     why = f'<br><span class="faint">{escape(why_skipped(row))}</span>' if row["skipped"] else ""
-    middle = " – ".join(map(number, row["middle_half"])) if row["middle_half"] else ""
+    middle = " – ".join(map(number, row["middle_half"])) if row["middle_half"] and row["rounds"] > 1 else ""
+    foreign = percent(row["noise"]["foreign"]) if row["noise"] and row["distance"] else ""
     baseline = f"<code>{escape(row['beside'])}</code>" if row["beside"] else ""
     kind = {"met": "met", "no": "no"}.get(verdict, "faint")
     return (f"<tr><td>{escape(row['name'])}<br><code>{escape(row['ours'])}</code>{why}</td>"
             f"{cell(number(row['value'], row['unit']), 'n')}{cell(middle, 'n')}<td>{baseline}</td>"
             f"{cell(number(row['beside_value'], row['unit']), 'n')}{cell(number(row['ratio']), 'n')}{cell(row['goal'])}"
             f"{cell(verdict, kind)}{cell(distance_of(row), 'nowrap')}"
-            f"{cell(percent(row['noise']['foreign']) if row['noise'] else '', 'n')}</tr>")
+            f"{cell(foreign, 'n')}</tr>")
 
 
 def table_html(groups):

@@ -49,7 +49,7 @@ class Programs(measure_daemon.DaemonBench):
         self.need("tools/perf/urma_perf")
         self.look_for_options(arguments)
         test, *options = arguments.split()
-        if "-n" not in options:
+        if "-D" not in options:
             arguments += f" -D {self.seconds}"
         rows, distances = measured(arguments, "rows")
         ping_pong = test in ("write_lat", "send_lat") and "--to-completion" not in options

@@ -57,8 +57,9 @@ class Runner:
     def lacks_rounds(self, group):
         """Has some part fewer rounds in near mode than it should have?"""
         rounds, wanted = self.samples_of(group), self.rounds_of(group)
-        for part in (*group.figures, *group.plots):
-            programs = [program for program in part.programs if self.can_run(program)]
+        # Of plots each point counts by itself.
+        for part in (*(figure.programs for figure in group.figures), *([one] for plot in group.plots for one in plot.programs)):
+            programs = [program for program in part if self.can_run(program)]
             if programs and max(len(rounds_in(rounds, programs, mode)) for mode in (NEAR, None)) < wanted:
                 return True
         return False

@@ -9,8 +9,9 @@ def number(value, unit=""):
     """Three or four digits that say something."""
     if value is None:
         return ""
-    digits = 0 if value >= 100 else 1 if value >= 20 else 2 if value >= 0.1 else 3
-    return f"{value:,.{digits}f}".replace(",", " ") + (f" {unit}" if unit else "")
+    digits = 0 if value >= 100 else 1 if value >= 20 else 2
+    text = f"{value:.2g}" if 0 < value < 0.1 else f"{value:,.{digits}f}".replace(",", " ")
+    return f"{text} {unit}".strip()
 
 
 def why_skipped(row):
@@ -20,7 +21,7 @@ def why_skipped(row):
 def distance_of(row):
     if not row["rounds"]:
         return "" if row["skipped"] else "no steady round"
-    return f"{row['distance'] or 'one CPU'} ({row['rounds']})"
+    return f"{row['distance'] or 'any'} ({row['rounds']})"
 
 
 def verdict_of(row):
