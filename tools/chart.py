@@ -14,7 +14,8 @@ A JSON file has everything:
    "x": {"label": "loss", "unit": "%", "log": false}, "y": {"label": "latency", "unit": "us"},
    "series": [{"name": "median", "points": [[0, 12.5], [1, 13.1]]}]}
 
-An axis may have "nines": true in place of "log": percent, where from 90 to 99 it is as far as from 99 to 99.9.
+In place of "log" an axis may have "nines": true (percent, where from 90 to 99 it is as far as from 99 to 99.9) or "sizes":
+true (bytes, by powers of 2).
 
 A CSV file has a line of names, that of x and those of the series, then a line for each x; an empty cell is no point.
 Options replace what the file says. An x that is text makes a category; the categories stand in the order in which they
@@ -54,6 +55,7 @@ class Axis:
     unit: str = ""
     log: bool = False
     nines: bool = False
+    sizes: bool = False
 
     def text(self):
         return f"{self.label}, {self.unit}" if self.unit else self.label
@@ -75,10 +77,6 @@ class Chart:
 
     def svg(self):
         return Drawing(self).svg()
-
-    def fields(self):
-        """What from_fields() takes."""
-        return dataclasses.asdict(self)
 
     def write(self, path):
         """Writes the SVG; the file is there when it is complete."""
@@ -144,6 +142,29 @@ class Log:
         return [(step, number(step)) for step in self.steps]
 
 
+class Sizes:
+    """Bytes, from a power of 2 to a power of 2."""
+
+    def __init__(self, values):
+        self.low, self.high = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
+        self.high = max(self.high, self.low + 1)
+        self.step = math.ceil((self.high - self.low + 1) / 10)
+
+    def place(self, value):
+        return (math.log2(value) - self.low) / (self.high - self.low)
+
+    def ticks(self):
+        return [(2 ** power, size_name(2 ** power)) for power in range(self.low, self.high + 1, self.step)]
+
+
+def size_name(count):
+    for unit in ("", "K", "M", "G"):
+        if count < 1024:
+            break
+        count /= 1024
+    return f"{count:g}{unit}"
+
+
 class Nines:
     """Percent from 0 on; each further nine takes as much room as the one before."""
 
@@ -196,12 +217,18 @@ class Drawing:
         ys = [y for _, y in points]
         if self.chart.kind == "stacked":
             ys = [sum(y for at, y in points if at == x) for x, _ in points]
-        return Nines(ys) if self.chart.y.nines else Log(ys) if self.chart.y.log else Linear(ys)
+        return self.scale(self.chart.y, ys) or Linear(ys)
 
     def scale_of_x(self, xs):
         if self.chart.kind != "line" or any(isinstance(x, str) for x in xs):
             return Categories(xs)
-        return Nines(xs) if self.chart.x.nines else Log(xs) if self.chart.x.log else Linear(xs, with_zero=min(xs) >= 0 and min(xs) <= max(xs) / 2)
+        return self.scale(self.chart.x, xs) or Linear(xs, with_zero=min(xs) >= 0 and min(xs) <= max(xs) / 2)
+
+    @staticmethod
+    def scale(axis, values):
+        """None: it is linear."""
+        kind = Log if axis.log else Nines if axis.nines else Sizes if axis.sizes else None
+        return kind and kind(values)
 
     def at_x(self, x):
         return LEFT + self.x.place(x) * (WIDTH - LEFT - RIGHT)
@@ -344,7 +371,7 @@ def check(chart):
                 where = f'series "{series.name}", point ({x}, {y}): {name}'
                 if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
                     raise ChartError(f"{where} is not a finite number")
-                if axis.log and value <= 0 and (name == "y" or chart.kind == "line"):
+                if (axis.log or axis.sizes) and value <= 0 and (name == "y" or chart.kind == "line"):
                     raise ChartError(f"{where} is not above 0, as a logarithmic axis needs")
                 if axis.nines and not 0 <= value < 100:
                     raise ChartError(f"{where} is not from 0 to below 100, as an axis of nines needs")
@@ -357,10 +384,12 @@ def check(chart):
 def axis_of(fields, name):
     if not isinstance(fields, dict) or not isinstance(fields.get("label"), str):
         raise ChartError(f'"{name}" needs a "label"')
-    unknown = set(fields) - {"label", "unit", "log", "nines"}
+    known = [field.name for field in dataclasses.fields(Axis)]
+    unknown = set(fields) - set(known)
     if unknown:
-        raise ChartError(f'"{name}" has no field {", ".join(sorted(unknown))}; it has label, unit, log and nines')
-    return Axis(fields["label"], fields.get("unit", ""), bool(fields.get("log", False)), bool(fields.get("nines", False)))
+        raise ChartError(f'"{name}" has no field {", ".join(sorted(unknown))}; it has {", ".join(known)}')
+    scales = (bool(fields.get(scale, False)) for scale in ("log", "nines", "sizes"))
+    return Axis(fields["label"], fields.get("unit", ""), *scales)
 
 
 def from_json(content):

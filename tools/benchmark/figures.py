@@ -171,7 +171,7 @@ def sizes():
     def theirs(name, kind, arguments, value):
         return Curve(name, [(size, Program(kind, arguments.format(size)), value) for size in SOME_SIZES])
 
-    size = Axis("size", "bytes", log=True)
+    size = Axis("size", "bytes", sizes=True)
     return Group("sizes", [], [
         Plot("Time of an operation by size", size, Axis("time", "us", log=True), [
             ours("READ, shm", "shm", "read_lat", "p50"), ours("READ, memif", "memif", "read_lat", "p50"),

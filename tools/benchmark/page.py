@@ -24,7 +24,8 @@ th, td { padding: .28rem .5rem; border-bottom: 1px solid var(--line); text-align
 th { color: var(--faint); font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 tr.group th { padding-top: 1.1rem; color: var(--ink); border-bottom: 2px solid var(--line); }
-td:first-child { min-width: 21rem; } td:nth-child(4) { min-width: 12rem; }
+td:first-child { min-width: 20rem; } td:nth-child(4) { min-width: 12rem; }
+td:nth-child(7) { min-width: 6.8rem; }
 code { font-size: 12px; color: var(--faint); overflow-wrap: anywhere; }
 .met { color: var(--good); font-weight: 700; } .no { color: var(--bad); font-weight: 700; } .nowrap { white-space: nowrap; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 1.2rem; }
@@ -61,17 +62,20 @@ def row_html(row):
 
 
 def table_html(groups):
+    """Of groups that have figures; "" if there are none."""
+    if not groups:
+        return ""
     lines = ['<div class="scroll"><table>', HEAD]
     for group in groups:
-        if group["figures"]:
-            lines.append(f'<tr class="group"><th colspan="{COLUMNS}">{escape(group["name"])}</th></tr>')
-            lines += map(row_html, group["figures"])
+        lines.append(f'<tr class="group"><th colspan="{COLUMNS}">{escape(group["name"])}</th></tr>')
+        lines += map(row_html, group["figures"])
     return "\n".join(lines + ["</table></div>"])
 
 
 def plot_html(plot):
     fields = {name: plot[name] for name in ("title", "kind", "x", "y", "series")}
-    where = f"<figcaption>{' and '.join(plot['distances'])}</figcaption>" if plot["distances"] else ""
+    seen = f"distance of the CPUs: {' and '.join(plot['distances'])}" if plot["distances"] else ""
+    where = f"<figcaption>{seen}</figcaption>" if seen else ""
     return f"<figure>{chart.from_fields(fields).svg()}{where}</figure>"
 
 
@@ -102,6 +106,7 @@ def programs_html(programs):
 def html(report):
     met, missed, unjudged = counts(report)
     quick = "<p><b>Quick run:</b> it shows that all programs run. Its numbers say nothing.</p>" if report["options"]["quick"] else ""
+    table = table_html([group for group in report["groups"] if group["figures"]])
     plots = [plot_html(plot) for group in report["groups"] for plot in group["plots"]]
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -113,8 +118,7 @@ def html(report):
 {quick}<p>Each figure stands beside a baseline of the same rounds. Times are medians of whole operations, those of ping-pongs
 are there and back. A round counts for a figure if all probes of the distance of the two CPUs in it agree; goals are judged
 in near mode alone. docs/benchmarks.md says what the baselines are.</p>
-<h2>Figures and goals</h2>
-{table_html(report['groups'])}
+{'<h2>Figures and goals</h2>' + table if table else ''}
 {'<h2>Plots</h2><div class="plots">' + ''.join(plots) + '</div>' if plots else ''}
 <h2>Machine and method</h2>
 {machine_html(report)}

@@ -55,11 +55,12 @@ class Runner:
         return self.samples.setdefault(group.name, [])
 
     def lacks_rounds(self, group):
-        """Has some part fewer rounds in near mode than it should have?"""
+        """Had it fewer than it should have, or some figure of it fewer in near mode?"""
         rounds, wanted = self.samples_of(group), self.rounds_of(group)
-        # Of plots each point counts by itself.
-        for part in (*(figure.programs for figure in group.figures), *([one] for plot in group.plots for one in plot.programs)):
-            programs = [program for program in part if self.can_run(program)]
+        if len(rounds) < wanted:
+            return any(map(self.can_run, group.programs))
+        for figure in group.figures:
+            programs = [program for program in figure.programs if self.can_run(program)]
             if programs and max(len(rounds_in(rounds, programs, mode)) for mode in (NEAR, None)) < wanted:
                 return True
         return False
