@@ -358,8 +358,10 @@ def check(chart):
     """Raises ChartError, which names the series and the point."""
     if chart.kind not in KINDS:
         raise ChartError(f'kind "{chart.kind}": a chart is one of {", ".join(KINDS)}')
-    if chart.kind == "stacked" and chart.y.log:
-        raise ChartError("parts of a stacked bar cannot be added on a logarithmic axis")
+    if any(axis.log + axis.nines + axis.sizes > 1 for axis in (chart.x, chart.y)):
+        raise ChartError("an axis has one scale: log, nines or sizes")
+    if chart.kind == "stacked" and (chart.y.log or chart.y.nines or chart.y.sizes):
+        raise ChartError("parts of a stacked bar can only be added on a linear axis")
     if not any(series.points for series in chart.series):
         raise ChartError("there is nothing to draw: no series has a point")
     kinds = set()

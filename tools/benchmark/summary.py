@@ -34,8 +34,8 @@ def middle_half(values):
     return [first, third]
 
 
-def median_of(rounds, program, value):
-    return statistics.median(samples[program].values[value] for samples in rounds)
+def values_of(rounds, program, value):
+    return [samples[program].values[value] for samples in rounds]
 
 
 def noise_of(rounds, programs):
@@ -58,15 +58,16 @@ def row_of(figure, rounds, why_not):
     row = {"name": figure.name, "unit": figure.unit, "ours": str(figure.ours), "goal": figure.goal.text if figure.goal else "",
            "beside": str(figure.beside) if figure.beside else "", "rounds": len(counted), "distance": distance,
            "skipped": {str(program): cause for program, cause in absent.items()}, "value": None, "beside_value": None,
-           "ratio": None, "middle_half": None, "noise": None, "verdict": NOT_JUDGED}
+           "values": [], "beside_values": [], "ratio": None, "middle_half": None, "noise": None, "verdict": NOT_JUDGED}
     if not counted:
         return row
     row["noise"] = noise_of(counted, present)
     if figure.ours in present:
-        values = [samples[figure.ours].values[figure.value] for samples in counted]
-        row.update(value=statistics.median(values), middle_half=middle_half(values))
+        values = values_of(counted, figure.ours, figure.value)
+        row.update(values=values, value=statistics.median(values), middle_half=middle_half(values))
     if figure.beside in present:
-        row["beside_value"] = median_of(counted, figure.beside, figure.beside_value or figure.value)
+        values = values_of(counted, figure.beside, figure.beside_value or figure.value)
+        row.update(beside_values=values, beside_value=statistics.median(values))
     if row["value"] is not None:
         row["verdict"] = verdict(figure.goal, row["value"], row["beside_value"], distance)
         if row["beside_value"]:
@@ -82,7 +83,7 @@ def plot_of(plot, rounds):
         for x, program, value in curve.points:
             counted, distance = rounds_to_show(rounds, [program])
             if counted and value in counted[0][program].values:
-                y = median_of(counted, program, value)
+                y = statistics.median(values_of(counted, program, value))
                 points.append([y, x] if plot.inverted else [x, y])
                 distances.add(distance)
         if points:

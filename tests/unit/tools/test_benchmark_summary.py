@@ -86,7 +86,7 @@ class Rows(unittest.TestCase):
         row = summary.row_of(READ, rounds, nothing_absent)
         self.assertEqual((row["value"], row["beside_value"], row["ratio"], row["rounds"], row["distance"], row["verdict"]),
                          (3.0, 1.0, 3.0, 3, "near", "met"))
-        self.assertEqual(row["middle_half"], [2.0, 4.0])
+        self.assertEqual((row["middle_half"], row["values"], row["beside_values"]), ([2.0, 4.0], [2.0, 4.0, 3.0], [1.0] * 3))
 
     def test_what_is_missed_is_said(self):
         row = summary.row_of(READ, [a_round(3.2, 1.0, "near")], nothing_absent)
