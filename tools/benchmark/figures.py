@@ -193,7 +193,8 @@ def windows():
     return Group("windows", [], [
         Plot("Rate of 64 B by window", Axis("requests under way", log=True), Axis("rate", "M/s", log=True), [
             ours("WRITE, shm", "shm", "write"), ours("READ, shm", "shm", "read"),
-            ours("WRITE, memif", "memif", "write"), ours("WRITE, UDP", "udp", "write")]),
+            ours("WRITE, memif", "memif", "write"), ours("WRITE, UDP", "udp", "write"),
+            Curve("bare ring", [(256, SPSC, "rate")]), Curve("bare memif", [(256, MEMIF, "rate")])]),
     ], rounds=2)
 
 

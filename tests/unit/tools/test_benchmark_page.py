@@ -129,7 +129,8 @@ class CommandLine(unittest.TestCase):
     def test_wrong_usage_is_told(self):
         for arguments, words in ((["--only", "nonsense"], "--list"), (["--rounds", "0"], "--rounds"),
                                  (["--cpus", "1,1"], "--cpus"), (["--build", "/no/such"], "/no/such"),
-                                 (["--build", ".", "--json", "/no/such/file"], "/no/such/file")):
+                                 (["--build", ".", "--json", "/no/such/file"], "/no/such/file"),
+                                 (["--build", "."], "ub_floor is not there")):
             status, out = self.outcome(*arguments)
             self.assertEqual(status, 2, arguments)
             self.assertIn(words, out)
