@@ -30,7 +30,7 @@ READ, WRITE, SEND = "read_lat -s 64", "write_lat -s 64 --to-completion", "send_l
 LOAD = Program("shm", "load_lat -s 64 --path lane")
 SMALL_WRITES, SMALL_READS = "write_bw -s 64 -t 256", "read_bw -s 64 -t 256"
 WRITES_64K, READS_1M, SENDS_64K = "write_bw -s 65536 -t 64", "read_bw -s 1048576 -t 16", "send_bw -s 65536 -t 64"
-PLACED = " --placed"
+PLACED = " --shared-memory"
 
 UCX = Program("ucx", "UCX_TLS=posix -t ucp_am_lat -s 64 -n 100000 -w 5000")
 UCX_TRANSPORT = Program("ucx", "-x posix -d memory -t am_lat -s 64 -n 100000 -w 5000")
@@ -42,10 +42,6 @@ FABRIC = Program("libfabric", "-p shm -e rdm -S 64 -I 50000")
 FABRIC_64K = Program("libfabric", "-p shm -e rdm -S 65536 -I 5000")
 FABRIC_TCP = Program("libfabric", "-p tcp;ofi_rxm -e rdm -S 64 -I 10000")
 FABRIC_TCP_64K = Program("libfabric", "-p tcp;ofi_rxm -e rdm -S 65536 -I 2000")
-
-REDIS = Program("redis", "-c 1 -d 64 -n 20000 -r 100000 -t set,get")
-REDIS_16 = Program("redis", "-c 1 -P 16 -d 64 -n 200000 -r 100000 -t set,get")
-MEMCACHED = Program("memcached", "-T 1 -c 1 -X 64 -t 1s")
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
@@ -219,15 +215,28 @@ def instructions():
 
 
 def key_value():
-    """YCSB-A: half reads, half updates. Until urma_ycsb is built, the baselines stand alone."""
-    one, sixteen = Program("ycsb", "1 in flight"), Program("ycsb", "16 in flight")
-    name = "YCSB-A, 64 B, one thread, {}"
+    """YCSB-A: half reads, half updates, by one generator for all stores."""
+    def at(store, window, *more):
+        return Program("ycsb", " ".join((store, f"window={window}", *more)))
+
+    def rate(store, window, goal=None, *more):
+        waits = ", busy" if more else ""
+        return Figure(f"YCSB-A, 64 B, {window} in flight; {store}{waits}", at("urma", window), "rate", "M/s",
+                      at(store, window, *more), goal=goal)
+
+    def tail(store, operation):
+        return Figure(f"YCSB-A, 64 B, 1 in flight, {operation} p99; {store}", at("urma", 1), f"{operation} p99", "us",
+                      at(store, 1), goal=at_most_times(1 / 20))
+
+    stores = ("redis", "memcached")
     return Group("key and value", [
-        Figure(name.format("1 in flight; redis, GET"), one, "rate", "M/s", REDIS, "GET rate", at_least_times(20)),
-        Figure(name.format("1 in flight, p99; redis, GET"), one, "p99", "us", REDIS, "GET p99", at_most_times(0.05)),
-        Figure(name.format("1 in flight; memcached"), one, "rate", "M/s", MEMCACHED, goal=at_least_times(20)),
-        Figure(name.format("16 in flight; redis, GET"), sixteen, "rate", "M/s", REDIS_16, "GET rate", at_least_times(10)),
-    ])
+        *(rate(store, 1, at_least_times(20)) for store in stores),
+        *(tail(store, operation) for store in stores for operation in ("READ", "UPDATE")),
+        *(rate(store, 16, at_least_times(10)) for store in stores),
+        *(rate(store, 1, None, f"{store}.wait=busy") for store in stores),
+    ], [latencies("Latency of reads of a key-value store, YCSB-A, 64 B",
+                  [(name, at(store, 1), "READ ") for name, store in (("SoftUB", "urma"), ("redis", "redis"),
+                                                                     ("memcached", "memcached"))])])
 
 
 def roce():

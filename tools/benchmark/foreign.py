@@ -80,22 +80,3 @@ def libfabric(cpus, arguments):
     port, options = free_port(), arguments.split()
     with server(cpus[1], ["fi_pingpong", "-B", str(port), *options], port, None):
         return parsing.fabric_values(client(cpus[0], ["fi_pingpong", "-P", str(port), *options, "127.0.0.1"]))
-
-
-def redis(cpus, arguments):
-    need("redis-server", "redis-server")
-    need("redis-benchmark", "redis-tools")
-    port = str(free_port())
-    serve = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    with server(cpus[1], serve, int(port), None):
-        return parsing.redis_values(client(cpus[0], ["redis-benchmark", "-p", port, *arguments.split(), "--csv",
-                                                     "--precision", "3"]))
-
-
-def memcached(cpus, arguments):
-    need("memcached", "memcached")
-    need("memcaslap", "libmemcached-tools")
-    port = str(free_port())
-    user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    with server(cpus[1], ["memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-t", "1", *user], int(port), None):
-        return parsing.memcached_values(client(cpus[0], ["memcaslap", "-s", f"127.0.0.1:{port}", *arguments.split()]))

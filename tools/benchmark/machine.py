@@ -6,8 +6,7 @@ import platform
 import re
 import subprocess
 
-PACKAGES = ("ucx-utils", "libfabric-bin", "redis-server", "redis-tools", "memcached", "libmemcached-tools", "libdpdk-dev",
-            "valgrind")
+PACKAGES = ("ucx-utils", "libfabric-bin", "redis-server", "memcached", "libdpdk-dev", "valgrind")
 PORTS = ("shm: rings in shared memory, packets of 4 KiB", "memif: DPDK's memif, without hugepages, packets of 4 KiB",
          "udp: sockets at 127.0.0.1, packets of 4 KiB")
 

@@ -5,7 +5,7 @@
   rate                               messages, in M/s
   gbps                               payload, in Gb/s
 
-A program that measures several things has more, with a prefix (`TCP, blocking p50`, `GET p99`) or, of several sizes, with
+A program that measures several things has more, with a prefix (`TCP, blocking p50`, `READ p99`) or, of several sizes, with
 the size behind it (`p50@4096`).
 """
 import csv
@@ -71,24 +71,13 @@ def fabric_values(text):
     return {"mean": 2 * float(row["usec/xfer"]), "gbps": float(row["MB/sec"]) * 8 / 1000}
 
 
-def redis_values(text):
-    """Of redis-benchmark --csv: "GET p50", "GET rate" and so on for each command, whose times are in ms."""
-    values = {}
-    for row in csv.DictReader(text.splitlines()):
-        for name in ("p50", "p99", "avg"):
-            values[f"{row['test']} {name.replace('avg', 'mean')}"] = float(row[f"{name}_latency_ms"]) * 1000
-        values[f"{row['test']} rate"] = float(row["rps"]) / 1e6
-    if not values:
-        raise Unreadable(f"redis-benchmark printed no row: {text.strip()[-300:]}")
+def ycsb_values(document):
+    """Of the JSON of urma_ycsb: the rate of the phase "run", and times by operation ("READ p99")."""
+    phase = next(phase for phase in document["phases"] if phase["phase"] == "run")
+    values = {"rate": phase["throughput"] / 1e6}
+    for operation, times in phase["latencies"].items():
+        values.update({f"{operation} p{float(percent):g}": time for percent, time in times["percentiles_us"].items()})
     return values
-
-
-def memcached_values(text):
-    """Of memcaslap with one request at a time: the rate, and from it the mean time."""
-    found = re.search(r"TPS: (\d+)", text)
-    if not found or found[1] == "0":
-        raise Unreadable(f"memcaslap printed no TPS: {text.strip()[-300:]}")
-    return {"rate": int(found[1]) / 1e6, "mean": 1e6 / int(found[1])}
 
 
 def instruction_values(text):

@@ -58,7 +58,7 @@ class Group(typing.NamedTuple):
     figures: list
     plots: list = []
     rounds: int = None   # None: as many as are asked for
-    apart: bool = False  # after all others, its rounds in a row: it leaves something running
+    apart: bool = False  # before all others, its rounds in a row, because it keeps something running
 
     @property
     def programs(self):
@@ -70,8 +70,8 @@ class Group(typing.NamedTuple):
         return {value for figure in self.figures for one, value in figure.values if one == program}
 
 
-def distribution(name, program):
-    return Curve(name, [(percent, program, f"p{percent:g}") for percent in PERCENTS])
+def distribution(name, program, prefix=""):
+    return Curve(name, [(percent, program, f"{prefix}p{percent:g}") for percent in PERCENTS])
 
 
 def latencies(title, curves):

@@ -5,13 +5,13 @@ import functools
 import os
 import re
 import subprocess
-import sys
 
 import measure
 import measure_daemon  # which finds the modules of tests/e2e
 import wires
 
-from . import foreign, parsing
+from . import foreign, parsing, ycsb
+from .guests import Guests
 from .program import Skip
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -89,8 +89,7 @@ class Programs(measure_daemon.DaemonBench):
         return parsing.instruction_values(done.stdout), None
 
     def ycsb(self, arguments):
-        self.need("tools/ycsb/urma_ycsb")
-        raise Skip("urma_ycsb is not run by this suite yet")
+        return ycsb.run(self.build, self.cpus, arguments), set()
 
     def roce(self, arguments):
         """By our RoCE engine, over a veth pair."""
@@ -101,14 +100,15 @@ class Programs(measure_daemon.DaemonBench):
         return self.soft_roce().latency("guests", arguments), None
 
     def soft_roce(self):
-        from .guests import Guests  # which needs much that other programs do not
         if self.guests is None:
             self.guests = Guests(self.build)
         return self.guests
 
     def close(self):
+        """Ends what runs from one program to the next."""
         if self.guests is not None:
             self.guests.close()
+            self.guests = None
 
 
 def of_others(run):
@@ -124,8 +124,6 @@ KINDS = {
     "instructions": Programs.instructions,
     "ucx": of_others(foreign.ucx),
     "libfabric": of_others(foreign.libfabric),
-    "redis": of_others(foreign.redis),
-    "memcached": of_others(foreign.memcached),
     "ycsb": Programs.ycsb,
     "roce": Programs.roce,
     "soft-roce": Programs.soft_roce_guest,

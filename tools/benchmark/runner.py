@@ -16,10 +16,18 @@ from .summary import rounds_in
 NEAR = "near"
 ATTEMPTS = 3    # times the rounds that are asked for
 FAILURES = 2    # of a program: then it is left alone
+MOST_LETTERS = 120  # of an error, in the table
 
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def sentence_of(error):
+    """Commands are long: what took too long is known by its program."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"{' '.join(map(str, error.cmd[:4]))} ... did not end within {error.timeout:.0f} s"
+    return str(error).strip() or repr(error)
 
 
 class Runner:
@@ -34,19 +42,24 @@ class Runner:
         self.noises = []    # of all samples
 
     def run(self, groups):
+        for group in groups:
+            if group.apart:
+                say(f"apart: {group.name}")
+                for _ in range(self.rounds_of(group)):
+                    self.run_round(group)
+                self.programs.close()
         together = [group for group in groups if not group.apart]
         for number in range(ATTEMPTS * self.rounds):
             wanted = [group for group in together if self.lacks_rounds(group)]
-            if not wanted:
+            if not wanted or number > 0 and self.is_late():
                 break
             say(f"round {number + 1}: {len(wanted)} of {len(together)} groups")
             for group in wanted:
-                if number == 0 or time.monotonic() < self.deadline:
+                if number == 0 or not self.is_late():
                     self.run_round(group)
-        for group in groups:
-            while group.apart and self.lacks_rounds(group) and len(self.samples_of(group)) < self.rounds_of(group):
-                say(f"{group.name}: round {len(self.samples_of(group)) + 1}")
-                self.run_round(group)
+
+    def is_late(self):
+        return time.monotonic() >= self.deadline
 
     def rounds_of(self, group):
         return min(self.rounds, group.rounds or self.rounds)
@@ -72,7 +85,7 @@ class Runner:
         """Why a program did not run, or None."""
         if program in self.skipped:
             return self.skipped[program]
-        return None if self.can_run(program) else f"failed: {self.failures[program][-1]}"
+        return None if self.can_run(program) else f"failed: {self.failures[program][-1].splitlines()[-1][-MOST_LETTERS:]}"
 
     def run_round(self, group):
         rounds = self.samples_of(group)
@@ -90,8 +103,9 @@ class Runner:
                 self.skipped[program] = str(cause)
                 continue
             except (subprocess.SubprocessError, OSError, ValueError, KeyError, RuntimeError) as error:
-                say(f"failed: {program}: {error}")
-                self.failures.setdefault(program, []).append(str(error))
+                text = sentence_of(error)
+                say(f"failed: {program}: {text}")
+                self.failures.setdefault(program, []).append(text)
                 continue
             noise = watch.noise()
             after = self.programs.distance()

@@ -9,6 +9,8 @@ def number(value, unit=""):
     """Three or four digits that say something."""
     if value is None:
         return ""
+    if unit == "M/s" and value < 0.1:
+        value, unit = value * 1000, "k/s"
     digits = 0 if value >= 100 else 1 if value >= 20 else 2
     text = f"{value:.2g}" if 0 < value < 0.1 else f"{value:,.{digits}f}".replace(",", " ")
     return f"{text} {unit}".strip()

@@ -25,12 +25,10 @@ FABRIC = """\
 bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 64      5k      =5k      625k        0.61s    125.00       1.75       0.02
 """
-REDIS = '''\
-"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
-"SET","774.35","1.285","0.032","0.071","7.239","14.527","26.911"
-"GET","20000.00","0.040","0.032","0.039","0.050","0.071","34.303"
-'''
-MEMCACHED = "cmd_get: 794\n\nRun time: 1.0s Ops: 883 TPS: 20000 Net_rate: 0.2M/s\n"
+YCSB = {"phases": [
+    {"phase": "load", "throughput": 1.0, "latencies": {}},
+    {"phase": "run", "throughput": 20000.0, "latencies": {"READ": {"percentiles_us": {"50": 39.0, "99.9": 71.5}},
+                                                          "UPDATE": {"percentiles_us": {"99": 80.0}}}}]}
 INSTRUCTIONS = """\
 instructions per operation                    |        post | request out |         all |     liburma |     packets
 WRITE 64 B, window 64, no ICRC                |         119 |        1094 |        2361 |        2204 |        1.09
@@ -79,18 +77,11 @@ class OtherPrograms(unittest.TestCase):
     def test_libfabric_counts_half_a_round_trip_and_has_mb(self):
         self.assertEqual(parsing.fabric_values(FABRIC), {"mean": 3.5, "gbps": 1.0})
 
-    def test_redis_has_milliseconds(self):
-        values = parsing.redis_values(REDIS)
-        self.assertAlmostEqual(values["GET p50"], 39)
-        self.assertAlmostEqual(values["SET p99"], 14527)
-        self.assertEqual(values["GET rate"], 0.02)
-
-    def test_memcached_has_the_mean_by_its_rate(self):
-        self.assertEqual(parsing.memcached_values(MEMCACHED), {"rate": 0.02, "mean": 50.0})
+    def test_ycsb_is_read_by_operation_and_its_load_phase_does_not_count(self):
+        self.assertEqual(parsing.ycsb_values(YCSB), {"rate": 0.02, "READ p50": 39.0, "READ p99.9": 71.5, "UPDATE p99": 80.0})
 
     def test_what_cannot_be_read_is_an_error_that_quotes_it(self):
-        for read in (lambda text: parsing.ucx_values(text, True), parsing.fabric_values, parsing.redis_values,
-                     parsing.memcached_values, parsing.instruction_values):
+        for read in (lambda text: parsing.ucx_values(text, True), parsing.fabric_values, parsing.instruction_values):
             with self.assertRaises(Unreadable) as raised:
                 read("connection refused")
             self.assertIn("connection refused", str(raised.exception))

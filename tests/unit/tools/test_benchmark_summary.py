@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import time
 import unittest
@@ -42,6 +43,9 @@ class Machine:
         self.values = {program: iter(of) for program, of in values.items()}
         self.distances = iter(distances)
         self.order = []
+
+    def close(self):
+        self.closed_after = len(self.order)
 
     def distance(self):
         return next(self.distances, "near")
@@ -168,16 +172,24 @@ class Rounds(unittest.TestCase):
         self.assertEqual(result["programs"][1]["failures"], ["broken", "broken"])
         self.assertIn("failed: broken", table.markdown(result))
 
+    def test_of_an_error_the_table_has_its_end(self):
+        error = ValueError("a command: " + "x" * 500 + "\nno such device")
+        machine = Machine({OURS: [error] * 2, FLOOR: [{"p50": 1.0}] * 9})
+        self.assertEqual(run([self.group], machine).why_not(OURS), "failed: no such device")
+        late = Machine({OURS: [subprocess.TimeoutExpired(["taskset", "-c", "0", "urma_perf", "read_lat"], 60)] * 2,
+                        FLOOR: [{"p50": 1.0}] * 9})
+        self.assertIn("urma_perf ... did not end within 60 s", run([self.group], late).why_not(OURS))
+
     def test_output_that_lacks_a_value_is_a_failure(self):
         machine = Machine({OURS: [{"p99": 1.0}] * 9, FLOOR: [{"p50": 1.0}] * 9})
         self.assertIn("p50", run([self.group], machine).failures[OURS][0])
 
-    def test_what_leaves_something_running_comes_last(self):
+    def test_what_keeps_something_running_comes_first_and_is_ended(self):
         other = Program("soft-roce", "read")
         apart = Group("a", [Figure("R", other, "p50", "us")], rounds=1, apart=True)
         machine = Machine({OURS: [{"p50": 2.0}] * 9, FLOOR: [{"p50": 1.0}] * 9, other: [{"p50": 1.0}]})
-        run([apart, self.group], machine)
-        self.assertEqual(machine.order[-1], other)
+        run([self.group, apart], machine)
+        self.assertEqual((machine.order[0], machine.closed_after), (other, 1))
 
 
 class Selection(unittest.TestCase):
