@@ -5,7 +5,7 @@ from html import escape
 
 import chart
 
-from .report import counts
+from .report import counts, warnings
 from .table import distance_of, number, verdict_of, why_skipped
 
 STYLE = """
@@ -105,7 +105,7 @@ def programs_html(programs):
 
 def html(report):
     met, missed, unjudged = counts(report)
-    quick = "<p><b>Quick run:</b> it shows that all programs run. Its numbers say nothing.</p>" if report["options"]["quick"] else ""
+    warned = "".join(f'<p class="no">{escape(sentence)}</p>' for sentence in warnings(report))
     table = table_html([group for group in report["groups"] if group["figures"]])
     plots = [plot_html(plot) for group in report["groups"] for plot in group["plots"]]
     return f"""<!DOCTYPE html>
@@ -115,7 +115,7 @@ def html(report):
 <p class="faint">{escape(report['started'])}, {escape(report['machine']['SoftUB'])}, {escape(report['machine']['CPU'])}</p>
 <p class="counts"><span class="met"><b>{met}</b> met</span> <span class="no"><b>{missed}</b> not met</span>
 <span class="faint"><b>{unjudged}</b> not judged</span></p>
-{quick}<p>Each figure stands beside a baseline of the same rounds. Times are medians of whole operations, those of ping-pongs
+{warned}<p>Each figure stands beside a baseline of the same rounds. Times are medians of whole operations, those of ping-pongs
 are there and back. A round counts for a figure if all probes of the distance of the two CPUs in it agree; goals are judged
 in near mode alone. docs/benchmarks.md says what the baselines are.</p>
 {'<h2>Figures and goals</h2>' + table if table else ''}

@@ -17,6 +17,7 @@ import tempfile
 from .summary import plot_of, row_of
 
 FORMAT = 1
+NOISY = 0.05  # share of the CPUs that others may have
 
 
 def group_report(group, runner):
@@ -52,6 +53,15 @@ def counts(report):
     rows = [row for group in report["groups"] for row in group["figures"] if row["goal"]]
     met, missed = (sum(row["verdict"] == verdict for row in rows) for verdict in ("met", "no"))
     return met, missed, len(rows) - met - missed
+
+
+def warnings(report):
+    """Sentences about why the numbers say little."""
+    if report["options"]["quick"]:
+        yield "This was a quick run: it shows that all programs run, and its numbers say nothing."
+    others = sum(report["noise"][name]["median"] for name in ("foreign", "stolen")) if report["noise"] else 0
+    if others > NOISY:
+        yield f"This run was disturbed: others had {100 * others:.0f} % of the CPUs' time. Repeat it on a quiet machine."
 
 
 def write(path, text):

@@ -82,8 +82,15 @@ class Page(unittest.TestCase):
 
     def test_a_quick_run_says_that_it_is_one(self):
         quick = {"rounds": 1, "quick": True, "only": ""}
-        self.assertIn("Quick run", page.html(result(row(), options=quick)))
-        self.assertNotIn("Quick run", page.html(result(row())))
+        self.assertIn("a quick run", page.html(result(row(), options=quick)))
+        self.assertNotIn("a quick run", page.html(result(row())))
+
+    def test_a_run_that_was_disturbed_says_so(self):
+        def noise(share):
+            return {name: {"median": share, "worst": 1} for name in ("foreign", "stolen", "switches")}
+
+        self.assertIn("others had 8 % of the CPUs", page.html(result(row(), noise=noise(0.04))))
+        self.assertNotIn("disturbed", page.html(result(row(), noise=noise(0.02))))
 
     def test_a_report_without_runs_has_a_page_too(self):
         self.assertEqual(Reader(page.html(result(noise={}))).open, [])
