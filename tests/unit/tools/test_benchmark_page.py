@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
@@ -134,13 +135,14 @@ class CommandLine(unittest.TestCase):
             "  READ 64 B, shm, p50 (at most 3x)", "      floor: spsc", "      shm: read_lat -s 64"]))
 
     def test_wrong_usage_is_told(self):
-        for arguments, words in ((["--only", "nonsense"], "--list"), (["--rounds", "0"], "--rounds"),
-                                 (["--cpus", "1,1"], "--cpus"), (["--build", "/no/such"], "/no/such"),
-                                 (["--build", ".", "--json", "/no/such/file"], "/no/such/file"),
-                                 (["--build", "."], "ub_floor is not there")):
-            status, out = self.outcome(*arguments)
-            self.assertEqual(status, 2, arguments)
-            self.assertIn(words, out)
+        with tempfile.TemporaryDirectory(prefix="softub-bench-") as empty:
+            for arguments, words in ((["--only", "nonsense"], "--list"), (["--rounds", "0"], "--rounds"),
+                                     (["--cpus", "1,1"], "--cpus"), (["--build", "/no/such"], "/no/such"),
+                                     (["--build", empty, "--json", "/no/such/file"], "/no/such/file"),
+                                     (["--build", empty], "ub_floor is not there")):
+                status, out = self.outcome(*arguments)
+                self.assertEqual(status, 2, arguments)
+                self.assertIn(words, out)
 
 
 if __name__ == "__main__":
