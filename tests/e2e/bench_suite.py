@@ -15,7 +15,8 @@ import tempfile
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "bench")
 SKIPPED = 77
 FIELDS = {"format", "machine", "started", "seconds", "options", "noise", "groups", "programs"}
-FACTS = {"CPU", "memory", "kernel", "system", "SoftUB", "compiler", "build type", "pinning", "ports", "packages", "load before"}
+FACTS = {"CPU", "memory", "kernel", "system", "SoftUB", "compiler", "build type", "pinning", "ports", "packages",
+         "load before"}
 DISTANCES = ("near", "far", None)
 
 

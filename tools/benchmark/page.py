@@ -30,7 +30,8 @@ code { font-size: 12px; color: var(--faint); overflow-wrap: anywhere; }
 .met { color: var(--good); font-weight: 700; } .no { color: var(--bad); font-weight: 700; } .nowrap { white-space: nowrap; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 1.2rem; }
 figure { margin: 0; padding: .6rem; background: var(--stripe); border-radius: 6px; }
-figure svg { width: 100%; height: auto; display: block; } figcaption { color: var(--faint); font-size: 13px; }
+figure svg { width: 100%; height: auto; display: block; }
+figcaption { color: var(--faint); font-size: 13px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dt { color: var(--faint); } dd { margin: 0; }
 summary { cursor: pointer; }
 """
@@ -83,9 +84,10 @@ def noise_html(noise):
     if not noise:
         return ""
     names = {"foreign": "CPU time of others", "stolen": "CPU time that the host took"}
-    parts = [f"{text}: {percent(noise[name]['median'])} (worst {percent(noise[name]['worst'])})" for name, text in names.items()]
-    parts.append(f"involuntary switches: {noise['switches']['median']:.0f} a second (worst {noise['switches']['worst']:.0f})")
-    return "; ".join(parts)
+    parts = [f"{text}: {percent(noise[name]['median'])} (worst {percent(noise[name]['worst'])})"
+             for name, text in names.items()]
+    switches = noise["switches"]
+    return "; ".join([*parts, f"involuntary switches: {switches['median']:.0f} a second (worst {switches['worst']:.0f})"])
 
 
 def machine_html(report):
@@ -99,7 +101,8 @@ def programs_html(programs):
              "<tr><th>program<th class=n>runs<th>skipped or failed</tr>"]
     for program in programs:
         trouble = "; ".join([program["skipped"] or "", *program["failures"]]).strip("; ")
-        lines.append(f"<tr><td><code>{escape(program['name'])}</code></td>{cell(str(program['runs']), 'n')}{cell(trouble)}</tr>")
+        lines.append(f"<tr><td><code>{escape(program['name'])}</code></td>{cell(str(program['runs']), 'n')}"
+                     f"{cell(trouble)}</tr>")
     return "\n".join(lines + ["</table></div></details>"])
 
 

@@ -66,7 +66,8 @@ def warnings(report):
 
 def write(path, text):
     """The file is there when it is complete."""
-    with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(os.path.abspath(path)), delete=False, encoding="utf-8") as file:
+    directory = os.path.dirname(os.path.abspath(path))
+    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
         file.write(text)
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)

@@ -14,8 +14,8 @@ from .program import Sample, Skip
 from .summary import rounds_in
 
 NEAR = "near"
-ATTEMPTS = 3    # times the rounds that are asked for
-FAILURES = 2    # of a program: then it is left alone
+ATTEMPTS = 3        # times the rounds that are asked for
+FAILURES = 2        # of a program: then it is left alone
 MOST_LETTERS = 120  # of an error, in the table
 
 

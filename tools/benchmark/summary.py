@@ -55,8 +55,9 @@ def row_of(figure, rounds, why_not):
     absent = {program: why_not(program) for program in figure.programs if why_not(program)}
     present = [program for program in figure.programs if program not in absent]
     counted, distance = rounds_to_show(rounds, present) if present else ([], None)
-    row = {"name": figure.name, "unit": figure.unit, "ours": str(figure.ours), "goal": figure.goal.text if figure.goal else "",
-           "beside": str(figure.beside) if figure.beside else "", "rounds": len(counted), "distance": distance,
+    row = {"name": figure.name, "unit": figure.unit, "goal": figure.goal.text if figure.goal else "",
+           "ours": str(figure.ours), "beside": str(figure.beside) if figure.beside else "",
+           "rounds": len(counted), "distance": distance,
            "skipped": {str(program): cause for program, cause in absent.items()}, "value": None, "beside_value": None,
            "values": [], "beside_values": [], "ratio": None, "middle_half": None, "noise": None, "verdict": NOT_JUDGED}
     if not counted:

@@ -194,7 +194,8 @@ class Rounds(unittest.TestCase):
 
 class Selection(unittest.TestCase):
     def test_a_part_of_a_name_chooses_groups_figures_and_plots(self):
-        groups = [Group("alpha", [READ, READ._replace(name="WRITE")]), Group("beta", [], [latencies("Latency", [("a", OURS)])])]
+        groups = [Group("alpha", [READ, READ._replace(name="WRITE")]),
+                  Group("beta", [], [latencies("Latency", [("a", OURS)])])]
         self.assertEqual([group.name for group in selected(groups, "")], ["alpha", "beta"])
         self.assertEqual([[figure.name for figure in group.figures] for group in selected(groups, "READ")], [["READ"]])
         self.assertEqual([group.name for group in selected(groups, "Latency")], ["beta"])
