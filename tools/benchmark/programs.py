@@ -25,7 +25,7 @@ class Programs(measure_daemon.DaemonBench):
     def __init__(self, build, cpus, seconds):
         super().__init__(build, cpus)
         self.seconds = self.floor_seconds = seconds
-        self.guests = None
+        self.guests = self.no_guests = None
         self.perf_options = None
 
     def run_program(self, program):
@@ -100,8 +100,14 @@ class Programs(measure_daemon.DaemonBench):
         return self.soft_roce().latency("guests", arguments), None
 
     def soft_roce(self):
+        if self.no_guests:
+            raise Skip(self.no_guests)
         if self.guests is None:
-            self.guests = Guests(self.build)
+            try:
+                self.guests = Guests(self.build)
+            except Skip as cause:  # to find that out takes long
+                self.no_guests = str(cause)
+                raise
         return self.guests
 
     def close(self):
