@@ -58,6 +58,7 @@ def main():
         report, page, table = run(build, directory, "shared memory, 64 B")
         check(set(report) == FIELDS, f"the report has {sorted(report)}")
         check(FACTS == set(report["machine"]), f"machine: {sorted(report['machine'])}")
+        check("unknown" not in (report["machine"]["compiler"], report["machine"]["build type"]), str(report["machine"]))
         check(report["options"] == {"only": "shared memory, 64 B", "rounds": 1, "quick": True}, str(report["options"]))
         check(all(program["runs"] > 0 and not program["skipped"] for program in report["programs"]),
               f"some program did not run: {report['programs']}")

@@ -42,13 +42,14 @@ def package_versions():
 def build_facts(build):
     """Compiler and build type, as Meson has written them down."""
     try:
-        with open(os.path.join(build, "meson-info/intro-compilers.json"), encoding="utf-8") as file:
-            compiler = json.load(file)["host"]["cpp"]["full_version"]
+        with open(os.path.join(build, "meson-info/intro-targets.json"), encoding="utf-8") as file:
+            sources = [source for target in json.load(file) for source in target.get("target_sources", ())]
+        command = next(source["compiler"] for source in sources if source.get("language") == "cpp")
         with open(os.path.join(build, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
             options = {option["name"]: option["value"] for option in json.load(file)}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, StopIteration):
         return {"compiler": "unknown", "build type": "unknown"}
-    return {"compiler": compiler, "build type": options["buildtype"]}
+    return {"compiler": output(*command, "--version").split("\n")[0], "build type": options["buildtype"]}
 
 
 def facts(build, cpus, root):
