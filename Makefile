@@ -39,8 +39,8 @@ asan:   ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:   ## the ring tests under ThreadSanitizer
 	.ci/nightly tsan
 
-bench: build  ## the raw floors of this machine
-	for bench in c2c spsc spsc-bw udp "udp --bw" tcp; do $(BUILD)/tests/bench/floor/ub_floor $$bench && echo; done
+bench: build  ## the benchmark suite: figures beside baselines, less than 15 minutes
+	tools/bench --build $(BUILD)
 
 demo:   ## two NICs, a real file across, latency and bandwidth beside kernel UDP and TCP
 	tools/demo

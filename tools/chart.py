@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a line or bar chart as SVG, from JSON or CSV, without any library.
+"""Draws a line, bar or stacked bar chart as SVG, from JSON or CSV, without any library.
 
 The background is transparent, and every colour has a contrast of at least 3 to 1 to white and to the dark pages of
 code hosts, so that a chart can be read on both. Series differ by their marks as well as by their colours.
 
-usage: chart.py INPUT.json|INPUT.csv [-o OUTPUT.svg] [--kind line|bar] [--title TEXT] [--x-label TEXT] [--x-unit TEXT]
+usage: chart.py INPUT.json|INPUT.csv [-o OUTPUT.svg] [--kind line|bar|stacked] [--title TEXT] [--x-label TEXT] [--x-unit TEXT]
                 [--x-log] [--y-label TEXT] [--y-unit TEXT] [--y-log]
 
 A JSON file has everything:
@@ -13,6 +13,9 @@ A JSON file has everything:
   {"title": "READ of 64 B", "kind": "line",
    "x": {"label": "loss", "unit": "%", "log": false}, "y": {"label": "latency", "unit": "us"},
    "series": [{"name": "median", "points": [[0, 12.5], [1, 13.1]]}]}
+
+In place of "log" an axis may have "nines": true (percent, where from 90 to 99 it is as far as from 99 to 99.9) or "sizes":
+true (bytes, by powers of 2).
 
 A CSV file has a line of names, that of x and those of the series, then a line for each x; an empty cell is no point.
 Options replace what the file says. An x that is text makes a category; the categories stand in the order in which they
@@ -36,6 +39,7 @@ BELOW_AXIS = 46  # ticks and label of x
 LEGEND_LINE = 20
 LETTER = 7  # the width of a letter on average, in a font of 12 pixels
 
+KINDS = ("line", "bar", "stacked")
 INK = "#767676"  # text, axes and grid: as far from white as from black
 COLOURS = ("#3b82c4", "#c8690a", "#2f9150", "#b25bc0", "#c9524a", "#5f8a8b")
 MARKS = ("circle", "square", "triangle", "diamond", "ring", "cross")
@@ -50,6 +54,8 @@ class Axis:
     label: str
     unit: str = ""
     log: bool = False
+    nines: bool = False
+    sizes: bool = False
 
     def text(self):
         return f"{self.label}, {self.unit}" if self.unit else self.label
@@ -136,6 +142,47 @@ class Log:
         return [(step, number(step)) for step in self.steps]
 
 
+class Sizes:
+    """Bytes, from a power of 2 to a power of 2."""
+
+    def __init__(self, values):
+        self.low, self.high = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
+        self.high = max(self.high, self.low + 1)
+        self.step = math.ceil((self.high - self.low + 1) / 10)
+
+    def place(self, value):
+        return (math.log2(value) - self.low) / (self.high - self.low)
+
+    def ticks(self):
+        return [(2 ** power, size_name(2 ** power)) for power in range(self.low, self.high + 1, self.step)]
+
+
+def size_name(count):
+    for unit in ("", "K", "M", "G"):
+        if count < 1024:
+            break
+        count /= 1024
+    return f"{count:g}{unit}"
+
+
+class Nines:
+    """Percent from 0 on; each further nine takes as much room as the one before."""
+
+    def __init__(self, values):
+        self.digits = max(2, math.ceil(self.depth(max(values)) - 1e-9))
+        self.steps = [0, 50] + [100 - 10 ** (2 - i) for i in range(1, self.digits + 1)]
+
+    @staticmethod
+    def depth(percent):
+        return -math.log10(1 - percent / 100)
+
+    def place(self, value):
+        return self.depth(value) / self.digits
+
+    def ticks(self):
+        return [(step, f"{step:.{max(0, i - 3)}f}") for i, step in enumerate(self.steps)]
+
+
 class Categories:
     """Each category has the middle of an equal part."""
 
@@ -162,15 +209,26 @@ class Drawing:
         self.chart = chart
         points = [point for series in chart.series for point in series.points]
         self.x = self.scale_of_x([x for x, _ in points])
-        ys = [y for _, y in points]
-        self.y = Log(ys) if chart.y.log else Linear(ys)
+        self.y = self.scale_of_y(points)
         self.legend = self.rows_of_legend()
         self.bottom = HEIGHT - BELOW_AXIS - LEGEND_LINE * len(self.legend)
 
+    def scale_of_y(self, points):
+        ys = [y for _, y in points]
+        if self.chart.kind == "stacked":
+            ys = [sum(y for at, y in points if at == x) for x, _ in points]
+        return self.scale(self.chart.y, ys) or Linear(ys)
+
     def scale_of_x(self, xs):
-        if self.chart.kind == "bar" or any(isinstance(x, str) for x in xs):
+        if self.chart.kind != "line" or any(isinstance(x, str) for x in xs):
             return Categories(xs)
-        return Log(xs) if self.chart.x.log else Linear(xs, with_zero=min(xs) >= 0 and min(xs) <= max(xs) / 2)
+        return self.scale(self.chart.x, xs) or Linear(xs, with_zero=min(xs) >= 0 and min(xs) <= max(xs) / 2)
+
+    @staticmethod
+    def scale(axis, values):
+        """None: it is linear."""
+        kind = Log if axis.log else Nines if axis.nines else Sizes if axis.sizes else None
+        return kind and kind(values)
 
     def at_x(self, x):
         return LEFT + self.x.place(x) * (WIDTH - LEFT - RIGHT)
@@ -184,7 +242,7 @@ class Drawing:
                  f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="{INK}">',
                  f"<title>{title}</title>", text(WIDTH / 2, 24, title, "middle", ' font-size="15"')]
         lines += self.grid() + self.labels()
-        draw = self.bars if self.chart.kind == "bar" else self.line
+        draw = {"line": self.line, "bar": self.bars, "stacked": self.stack}[self.chart.kind]
         for index in range(len(self.chart.series)):
             lines += draw(index)
         return "\n".join(lines + self.drawn_legend() + ["</svg>"]) + "\n"
@@ -233,6 +291,17 @@ class Drawing:
                        f'height="{abs(zero - at):.1f}" fill="{colour_of(index)}"><title>{y:g}</title></rect>')
         return out
 
+    def stack(self, index):
+        """The part of each bar that is this series, on those before it."""
+        width = (WIDTH - LEFT - RIGHT) / len(self.x.names) * 0.6
+        out = []
+        for x, y in self.chart.series[index].points:
+            below = sum(value for series in self.chart.series[:index] for at, value in series.points if at == x)
+            low, high = self.at_y(below), self.at_y(below + y)
+            out.append(f'<rect x="{self.at_x(x) - width / 2:.1f}" y="{high:.1f}" width="{width:.1f}" '
+                       f'height="{low - high:.1f}" fill="{colour_of(index)}"><title>{y:g}</title></rect>')
+        return out
+
     def rows_of_legend(self):
         """Lists of (index, x): which series stand in which line of the legend, and where. One series has none."""
         rows, x = [], WIDTH
@@ -252,7 +321,7 @@ class Drawing:
         for row, entries in enumerate(self.legend):
             y = self.bottom + BELOW_AXIS + LEGEND_LINE * row + 8
             for index, x in entries:
-                if self.chart.kind == "bar":
+                if self.chart.kind != "line":
                     out.append(f'<rect x="{x}" y="{y - 5:.1f}" width="10" height="10" fill="{colour_of(index)}"/>')
                 else:
                     out.append(mark(index, x + 5, y))
@@ -287,8 +356,12 @@ def mark(index, x, y):
 
 def check(chart):
     """Raises ChartError, which names the series and the point."""
-    if chart.kind not in ("line", "bar"):
-        raise ChartError(f'kind "{chart.kind}": a chart is a line or a bar chart')
+    if chart.kind not in KINDS:
+        raise ChartError(f'kind "{chart.kind}": a chart is one of {", ".join(KINDS)}')
+    if any(axis.log + axis.nines + axis.sizes > 1 for axis in (chart.x, chart.y)):
+        raise ChartError("an axis has one scale: log, nines or sizes")
+    if chart.kind == "stacked" and (chart.y.log or chart.y.nines or chart.y.sizes):
+        raise ChartError("parts of a stacked bar can only be added on a linear axis")
     if not any(series.points for series in chart.series):
         raise ChartError("there is nothing to draw: no series has a point")
     kinds = set()
@@ -300,8 +373,12 @@ def check(chart):
                 where = f'series "{series.name}", point ({x}, {y}): {name}'
                 if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
                     raise ChartError(f"{where} is not a finite number")
-                if axis.log and value <= 0 and (name == "y" or chart.kind == "line"):
+                if (axis.log or axis.sizes) and value <= 0 and (name == "y" or chart.kind == "line"):
                     raise ChartError(f"{where} is not above 0, as a logarithmic axis needs")
+                if axis.nines and not 0 <= value < 100:
+                    raise ChartError(f"{where} is not from 0 to below 100, as an axis of nines needs")
+                if chart.kind == "stacked" and name == "y" and value < 0:
+                    raise ChartError(f"{where} is below 0, and a part of a stacked bar cannot be")
     if len(kinds) == 2:
         raise ChartError("some x are numbers and some are text; a chart has one or the other")
 
@@ -309,18 +386,24 @@ def check(chart):
 def axis_of(fields, name):
     if not isinstance(fields, dict) or not isinstance(fields.get("label"), str):
         raise ChartError(f'"{name}" needs a "label"')
-    unknown = set(fields) - {"label", "unit", "log"}
+    known = [field.name for field in dataclasses.fields(Axis)]
+    unknown = set(fields) - set(known)
     if unknown:
-        raise ChartError(f'"{name}" has no field {", ".join(sorted(unknown))}; it has label, unit and log')
-    return Axis(fields["label"], fields.get("unit", ""), bool(fields.get("log", False)))
+        raise ChartError(f'"{name}" has no field {", ".join(sorted(unknown))}; it has {", ".join(known)}')
+    scales = (bool(fields.get(scale, False)) for scale in ("log", "nines", "sizes"))
+    return Axis(fields["label"], fields.get("unit", ""), *scales)
 
 
 def from_json(content):
     """The chart of a JSON text; raises ChartError."""
     try:
-        fields = json.loads(content)
+        return from_fields(json.loads(content))
     except json.JSONDecodeError as error:
         raise ChartError(f"line {error.lineno}: no JSON: {error.msg}") from None
+
+
+def from_fields(fields):
+    """The chart of an object of JSON; raises ChartError."""
     if not isinstance(fields, dict) or not isinstance(fields.get("series"), list):
         raise ChartError('a chart is an object with "title", "x", "y" and a list "series"')
     series = []
@@ -368,7 +451,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input")
     parser.add_argument("-o", "--output")
-    parser.add_argument("--kind", choices=("line", "bar"))
+    parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--title")
     for axis in "xy":
         parser.add_argument(f"--{axis}-label")

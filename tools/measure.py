@@ -61,6 +61,7 @@ class Bench:
         self.floor_directory = os.path.join(build, "tests/bench/floor")
         self.build = build
         self.cpus = cpus
+        self.floor_seconds = 0.6
         self.port = 23000 + os.getpid() % 5000
 
     def floor(self, arguments, what):
@@ -75,10 +76,13 @@ class Bench:
         return out.stdout
 
     def run_floor(self, arguments, what, command=()):
+        """What of its result is wanted: "latency", "rate", "gbps", or "all" of it."""
         program = "ub_floor_dpdk" if arguments[0] in DPDK_FLOORS else "ub_floor"
         result = json.loads(self.run([*command, os.path.join(self.floor_directory, program), *arguments, "--json",
-                                      "--seconds", "0.6", "--cpus", ",".join(self.cpus)], timeout=60))
+                                      "--seconds", str(self.floor_seconds), "--cpus", ",".join(self.cpus)], timeout=60))
         modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
+        if what == "all":
+            return result, modes
         if what == "latency":
             return result["latency"][0]["p50_ns"] / 1000, modes
         row = result["rate"][0]
@@ -92,7 +96,8 @@ class Bench:
 
     def perf_pair(self, arguments, what, near, far, program=None):
         """urma_perf, or a program that measures in its manner, on both CPUs, the one that measures on the first.
-        What of its result is wanted: "latency", "pingpong", "rate", "gbps", or "row", which is all of it."""
+        What of its result is wanted: "latency", "pingpong", "rate", "gbps", "row", which is all of that, or "rows":
+        those of all sizes."""
         self.port += 1
         command = [program or self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
@@ -108,6 +113,8 @@ class Bench:
             result = json.load(open(report.name, encoding="utf-8"))
         row = result["results"][0]
         modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
+        if what == "rows":
+            return result["results"], modes
         if what == "row":
             return row, modes
         if what == "latency":

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import typing
 
+from benchmark.goals import Goal, at_least, at_least_times, at_most, at_most_times
 from chart import Axis, Chart, Series
 from measure import Bench, Unsteady, options_of, rounds_of_one_distance
 from measure_daemon import DaemonBench
@@ -106,34 +107,13 @@ def echo(arguments):
 # ---- rows ----------------------------------------------------------------------------------------------------------
 
 
-class Limit(typing.NamedTuple):
-    text: str
-    is_met: typing.Callable  # of the value and of what stands beside it
-
-
-def at_most_times(factor):
-    return Limit(f"at most {factor}x", lambda value, beside: value <= factor * beside)
-
-
-def at_least_times(factor):
-    return Limit(f"at least {factor}x", lambda value, beside: value >= factor * beside)
-
-
-def at_least(least, unit):
-    return Limit(f"at least {least} {unit}", lambda value, _: value >= least)
-
-
-def at_most(most, unit):
-    return Limit(f"at most {most} {unit}", lambda value, _: value <= most)
-
-
 class Row(typing.NamedTuple):
     name: str
     unit: str
     value: typing.Callable  # of the results of a round, by program
     beside_name: str = ""
     beside: typing.Callable = None
-    limit: Limit = None
+    limit: Goal = None
 
 
 class Figure(typing.NamedTuple):

@@ -8,6 +8,7 @@
 
 #include "lib/base/histogram.h"
 #include "tools/common/peer.h"
+#include "tools/common/percents.h"
 #include "tools/common/probe.h"
 
 namespace ub::tools {
@@ -52,6 +53,8 @@ inline Json latency_row(const Histogram& times, uint64_t bytes, int parts) {
   const double us_per_tick = Ticks::ns_per_tick() / 1000 / parts;
   const auto us = [=](double ticks) { return ticks * us_per_tick; };
   const auto percentile = [&](double p) { return us(static_cast<double>(times.percentile(p))); };
+  Json percentiles = Json::array();
+  for (const double p : kDrawnPercents) percentiles.push_back({p, percentile(p)});
   return {{"bytes", bytes},
           {"iterations", times.count()},
           {"t_min_us", us(static_cast<double>(times.min()))},
@@ -62,7 +65,8 @@ inline Json latency_row(const Histogram& times, uint64_t bytes, int parts) {
           {"p99_us", percentile(99)},
           {"p99_9_us", percentile(99.9)},
           {"p99_99_us", percentile(99.99)},
-          {"p99_999_us", percentile(99.999)}};
+          {"p99_999_us", percentile(99.999)},
+          {"percentiles_us", percentiles}};
 }
 
 }  // namespace ub::tools

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <vector>
 
 #include "tests/bench/floor/process.h"
 
@@ -154,11 +156,41 @@ void echo(Device& device) {
   }
 }
 
-void flood(Device& device, size_t bytes) {
+// What the application at an end reads from or writes to: one message after the other.
+class UserMemory {
+ public:
+  explicit UserMemory(bool copied) : copied_(copied), bytes_(kUserBytes + kMaxFrame, 'x') {}
+  void fill(rte_mbuf* m) {
+    if (copied_) memcpy(payload_of(m), next(m), payload_bytes(m));
+  }
+  void take(rte_mbuf* m) {
+    if (copied_) memcpy(next(m), payload_of(m), payload_bytes(m));
+  }
+
+ private:
+  static constexpr size_t kUserBytes = 64 << 10;
+  static char* payload_of(rte_mbuf* m) { return rte_pktmbuf_mtod(m, char*) + sizeof(Head); }
+  static size_t payload_bytes(const rte_mbuf* m) { return m->data_len - sizeof(Head); }
+  char* next(const rte_mbuf* m) {
+    char* here = bytes_.data() + at_;
+    at_ = (at_ + payload_bytes(m)) % kUserBytes;
+    return here;
+  }
+
+  const bool copied_;
+  std::vector<char> bytes_;
+  size_t at_ = 0;
+};
+
+void flood(Device& device, const Options& options) {
+  UserMemory memory(options.copied);
   rte_mbuf* frames[kBurst];
   for (uint64_t number = 0;;) {
-    device.make(frames, kBurst, bytes);
-    for (rte_mbuf* m : frames) head_of(m).number = number++;
+    device.make(frames, kBurst, options.size_bytes);
+    for (rte_mbuf* m : frames) {
+      head_of(m).number = number++;
+      memory.fill(m);
+    }
     if (!device.send(frames, kBurst)) return;
   }
 }
@@ -224,6 +256,7 @@ RateRow echo_rate(Device& device, const Options& options, size_t bytes) {
 }
 
 RateRow count_frames(Device& device, const Options& options, size_t bytes) {
+  UserMemory memory(options.copied);
   const uint64_t patience_end = monotonic_ns() + kPatienceNs;
   uint64_t warm_up_end = 0, end = UINT64_MAX, now = 0;
   uint64_t count = 0, first = 0, last = 0, from_ns = 0;
@@ -233,6 +266,7 @@ RateRow count_frames(Device& device, const Options& options, size_t bytes) {
     now = monotonic_ns();
     for (uint16_t i = 0; i < received; ++i) {
       last = head_of(frames[i]).number;
+      memory.take(frames[i]);
       ++count;
     }
     rte_pktmbuf_free_bulk(frames, received);
@@ -245,7 +279,8 @@ RateRow count_frames(Device& device, const Options& options, size_t bytes) {
     if (from_ns == 0 && now >= warm_up_end) from_ns = now, first = last, count = 0;
   }
   const uint64_t sent = last - first;
-  return rate_row("frames", bytes, count, now - from_ns, sent > count ? sent - count : 0);
+  const char* what = options.copied ? "frames, copied in and out," : "frames";
+  return rate_row(what, bytes, count, now - from_ns, sent > count ? sent - count : 0);
 }
 
 // Starts the process of the other end; it ends by itself, so that the driver leaves nothing behind.
@@ -288,7 +323,7 @@ void run_dpdk_echo(const Options& options, const Devices& devices, Report& repor
 void run_dpdk_one_way(const Options& options, const Devices& devices, Report& report) {
   report.size_bytes = options.size_bytes;
   run_pair(
-      options, devices, [&](Device& device) { flood(device, options.size_bytes); },
+      options, devices, [&](Device& device) { flood(device, options); },
       [&](Device& device) { report.rate.push_back(count_frames(device, options, options.size_bytes)); });
 }
 

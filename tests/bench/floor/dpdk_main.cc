@@ -35,6 +35,8 @@ int main(int argc, char** argv) {
   CLI::App* af_xdp = app.add_subcommand("af_xdp", "The same with AF_XDP");
   for (CLI::App* command : {memif, af_packet, af_xdp}) {
     command->add_flag("--bw", options.bandwidth, "Measure throughput one way only");
+    command->add_flag("--copied", options.copied,
+                      "With --bw: copy payload from memory of the sender, and to memory of the receiver");
     command
         ->add_option("-s,--size", options.size_bytes,
                      "Bytes per frame (default for --bw: 4144 over memif, else 1088; the echo takes 64 and, if given, "

@@ -27,6 +27,7 @@ struct Options {
   bool unpinned = false;     // the kernel chooses the CPUs
   bool blocking = false;     // UDP: both sides sleep until something comes
   bool unconnected = false;  // UDP: a socket that could speak to many peers names one for each datagram
+  bool copied = false;       // DPDK, one way: payload is copied from memory of the sender and to that of the receiver
   unsigned batch = 32;       // datagrams per system call
 };
 
@@ -53,6 +54,7 @@ struct Report {
 // Each fills the rows. They throw std::runtime_error if the system refuses something.
 void run_spsc(const Options& options, Report& report);
 void run_spsc_bandwidth(const Options& options, Report& report);
+void run_copy(const Options& options, Report& report);
 void run_relay(const Options& options, Report& report);
 void run_helper(const Options& options, Report& report);
 void run_eventfd(const Options& options, Report& report);

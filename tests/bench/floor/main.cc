@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   add("c2c", "One cache line between two threads: tells near from far", nullptr);
   add("spsc", "Echo over rings of 64-byte slots in shared memory", run_spsc);
   add("spsc-bw", "Copy in and copy out of a ring in shared memory", run_spsc_bandwidth);
+  CLI::App* copy = add("copy", "One memcpy into memory that the other process maps, and out of it", run_copy);
   add("relay", "Echo through a daemon on either side: four processes, each yields when it finds nothing", run_relay);
   add("helper", "Both processes spin on their memory; beside each a thread sleeps that moves the word", run_helper);
   add("placement", "The same, but the sender writes into the other process", run_placement);
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
     command->add_option("--address", options.address, "IP address of the measuring side")->capture_default_str();
     command->add_option("--peer-address", options.peer_address, "IP address of the other side")->capture_default_str();
   }
+  copy->add_option("-s,--size", options.size_bytes, "Bytes per copy (default 65536)")->check(CLI::Range(1, 1 << 20));
   udp->add_flag("--blocking", options.blocking, "Sleep until a datagram comes, instead of polling");
   udp->add_flag("--unconnected", options.unconnected,
                 "Sockets that name the peer of every datagram (sendto, recvfrom)");

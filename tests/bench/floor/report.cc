@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/bench/floor/floor.h"
+#include "tools/common/percents.h"
 
 namespace ub::floor {
 namespace {
@@ -77,7 +78,13 @@ void print_json(const Report& report) {
       printf(",\"%s_ns\":%llu", percentile.name,
              static_cast<unsigned long long>(histogram.percentile(percentile.percent)));
     }
-    printf(",\"max_ns\":%llu}", static_cast<unsigned long long>(histogram.max()));
+    printf(",\"max_ns\":%llu,\"percentiles_ns\":[", static_cast<unsigned long long>(histogram.max()));
+    const char* comma = "";
+    for (const double percent : tools::kDrawnPercents) {
+      printf("%s[%g,%llu]", comma, percent, static_cast<unsigned long long>(histogram.percentile(percent)));
+      comma = ",";
+    }
+    printf("]}");
     separator = ",";
   }
   printf("],\"rate\":[");

@@ -181,12 +181,17 @@ struct Batch {
   std::vector<char> bytes;
   std::vector<iovec> vectors;
   std::vector<mmsghdr> headers;
+  std::vector<Address> names;  // of a socket that is not connected: to whom each goes, or where it came from
 
-  Batch(size_t size, unsigned batch) : bytes(size * batch), vectors(batch), headers(batch) {
+  Batch(size_t size, unsigned batch, const UdpEnd& end)
+      : bytes(size * batch), vectors(batch), headers(batch), names(end.connected ? 0 : batch, end.other) {
     for (unsigned i = 0; i < batch; ++i) {
       vectors[i] = {bytes.data() + i * size, size};
       headers[i].msg_hdr.msg_iov = &vectors[i];
       headers[i].msg_hdr.msg_iovlen = 1;
+      if (end.connected) continue;
+      headers[i].msg_hdr.msg_name = names[i].get();
+      headers[i].msg_hdr.msg_namelen = names[i].length;
     }
   }
 };
@@ -198,10 +203,10 @@ struct BandwidthMemory {
 
 void udp_bandwidth(const Options& options, Report& report) {
   const size_t size = report.size_bytes;
-  UdpPair pair(options, true);
+  UdpPair pair(options, !options.unconnected);
   const Shared<BandwidthMemory> memory;
   Peer peer(peer_cpu(options), [&] {
-    Batch batch(size, options.batch);
+    Batch batch(size, options.batch, pair.peer);
     while (memory->stop.load(std::memory_order_relaxed) == 0) {
       const int count = sendmmsg(pair.peer.fd(), batch.headers.data(), options.batch, MSG_DONTWAIT);
       if (count < 0 && errno != ENOBUFS && !would_block()) fail("sendmmsg");
@@ -209,7 +214,7 @@ void udp_bandwidth(const Options& options, Report& report) {
     }
   });
   pin(near_cpu(options));
-  Batch batch(size, options.batch);
+  Batch batch(size, options.batch, pair.near);
   const uint64_t warm_up_end = monotonic_ns() + static_cast<uint64_t>(options.seconds * 1e8);
   const uint64_t end = warm_up_end + static_cast<uint64_t>(options.seconds * 1e9);
   uint64_t first_ns = 0, sent_before = 0, received = 0, now;
@@ -228,7 +233,8 @@ void udp_bandwidth(const Options& options, Report& report) {
   peer.join();
   const double per_ns = static_cast<double>(received) / static_cast<double>(now - first_ns);
   const double lost = sent > received ? 100.0 * static_cast<double>(sent - received) / static_cast<double>(sent) : 0;
-  report.rate.push_back({"UDP, one way, " + std::to_string(options.batch) + " per system call",
+  const char* named = options.unconnected ? ", unconnected" : "";
+  report.rate.push_back({"UDP, one way, " + std::to_string(options.batch) + " per system call" + named,
                          per_ns * static_cast<double>(size) * 8, per_ns * 1e9, lost});
 }
 

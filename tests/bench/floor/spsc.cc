@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory without protocol. Echo: a ring of 64-byte slots each way. Bandwidth: blocks copied into a ring and
-// out of it; the ring is larger than the caches, since lines pulled dirty from the other core's cache are slower
-// than lines that have been written back.
+// Shared memory without protocol. Echo: a ring of 64-byte slots each way, with one message under way or with many.
+// Bandwidth: blocks copied into a ring and out of it; the ring is larger than the caches, since lines pulled dirty from
+// the other core's cache are slower than lines that have been written back.
 #include <memory>
 
 #include "tests/bench/floor/floor.h"
@@ -32,6 +32,39 @@ void echo(EchoMemory* memory) {
     memcpy(out.payload, payload, sizeof(payload));
     out.sequence.store(n + 1, std::memory_order_release);
   }
+}
+
+constexpr uint64_t kWindow = 256;
+
+// Messages that came back in a second, with so many under way. `n` have been sent and are back.
+RateRow echo_rate(EchoMemory* memory, const Options& options, uint64_t& n) {
+  const uint64_t warm_up_end = tools::monotonic_ns() + static_cast<uint64_t>(options.seconds * 1e8);
+  const uint64_t end = warm_up_end + static_cast<uint64_t>(options.seconds * 1e9);
+  char payload[sizeof(Slot::payload)] = {};
+  uint64_t sent = n, counted_from = 0, first_ns = 0, now = 0;
+  const auto is_back = [&] {
+    const Slot& in = memory->to_us[n % kSlots];
+    if (in.sequence.load(std::memory_order_acquire) != n + 1) return false;
+    memcpy(payload, in.payload, sizeof(payload));
+    ++n;
+    return true;
+  };
+  while ((now = tools::monotonic_ns()) < end) {
+    if (first_ns == 0 && now >= warm_up_end) {
+      first_ns = now;
+      counted_from = n;
+    }
+    for (; sent - n < kWindow; ++sent) {
+      Slot& out = memory->to_peer[sent % kSlots];
+      memcpy(out.payload, payload, sizeof(payload));
+      out.sequence.store(sent + 1, std::memory_order_release);
+    }
+    while (is_back()) {
+    }
+  }
+  const double per_ns = static_cast<double>(n - counted_from) / static_cast<double>(now - first_ns);
+  while (n != sent) is_back();
+  return {"echo, " + std::to_string(kWindow) + " under way", per_ns * sizeof(payload) * 8, per_ns * 1e9, 0};
 }
 
 constexpr size_t kBlockBytes = 4096;
@@ -88,9 +121,10 @@ void run_spsc(const Options& options, Report& report) {
       row.round_trip_ns.record(static_cast<uint64_t>(static_cast<double>(then - now) * ns_per_tick));
     now = then;
   }
+  report.latency.push_back(row);
+  report.rate.push_back(echo_rate(memory.operator->(), options, n));
   memory->to_peer[n % kSlots].sequence.store(kStop, std::memory_order_release);
   peer.join();
-  report.latency.push_back(row);
 }
 
 void run_spsc_bandwidth(const Options& options, Report& report) {

@@ -87,6 +87,30 @@ class Drawn(unittest.TestCase):
         self.assertAlmostEqual(up["height"], down["height"], delta=0.2)
         self.assertTrue({"none", "1 %"} <= set(texts(root)))
 
+    def test_parts_of_a_stacked_bar_stand_on_each_other(self):
+        root = draw([Series("low", [("a", 10), ("b", 4)]), Series("high", [("a", 30), ("b", 6)])], kind="stacked")
+        bars = [{k: float(r.get(k)) for k in ("x", "y", "width", "height")} for r in root.iter(SVG + "rect")][:4]
+        low, shorter, high, _ = bars
+        self.assertEqual(low["x"], high["x"])
+        self.assertAlmostEqual(high["y"] + high["height"], low["y"], delta=0.2)
+        self.assertAlmostEqual(high["height"], 3 * low["height"], delta=0.4)
+        self.assertAlmostEqual(low["y"] + low["height"], shorter["y"] + shorter["height"], delta=0.2)
+        self.assertIn("40", texts(root))
+
+    def test_each_nine_takes_as_much_room_as_the_one_before(self):
+        root = draw([Series("a", [(1, 0), (2, 90), (3, 99), (4, 99.9)])], y=Axis("share", "%", nines=True))
+        heights = [y for _, y in circles(root)]
+        for first, second in zip(heights, heights[1:]):
+            self.assertAlmostEqual(first - second, heights[0] - heights[1], delta=0.2)
+        self.assertEqual([name for _, name in chart.Nines([99.99]).ticks()], ["0", "50", "90", "99", "99.9", "99.99"])
+
+    def test_sizes_are_powers_of_two(self):
+        root = draw([Series("a", [(64, 1), (4096, 2), (262144, 3)])], x=Axis("size", "bytes", sizes=True))
+        left, middle, right = (x for x, _ in circles(root))
+        self.assertAlmostEqual(middle - left, right - middle, places=1)
+        self.assertEqual([name for _, name in chart.Sizes([8, 1 << 20]).ticks()][-4:], ["8K", "32K", "128K", "512K"])
+        self.assertEqual([name for _, name in chart.Sizes([64, 64]).ticks()], ["64", "128"])
+
     def test_several_series_have_a_legend_with_marks_that_differ_and_one_has_none(self):
         names = [f"series {i}" for i in range(6)]
         root = draw([Series(name, [(0, i)]) for i, name in enumerate(names)])
@@ -140,6 +164,11 @@ class Input(unittest.TestCase):
         self.refused(lambda: draw([Series("a", [(1, 0)])], y=Axis("rate", "", True)), '"a"', "above 0")
         self.refused(lambda: draw([Series("a", [(1, 1), ("none", 1)])]), "some x are numbers")
         self.refused(lambda: draw([Series("a", [(1, 1)])], kind="pie"), "pie")
+        self.refused(lambda: draw([Series("a", [(1, 100)])], y=Axis("share", "%", nines=True)), '"a"', "below 100")
+        self.refused(lambda: draw([Series("a", [(0, 1)])], x=Axis("size", sizes=True)), '"a"', "above 0")
+        self.refused(lambda: draw([Series("a", [(1, 1)])], x=Axis("size", log=True, sizes=True)), "one scale")
+        self.refused(lambda: draw([Series("a", [("none", 1)])], y=Axis("y", log=True), kind="stacked"), "linear")
+        self.refused(lambda: draw([Series("a", [("none", -1)])], kind="stacked"), '"a"', "below 0")
 
     def test_the_program_draws_a_file_or_says_what_is_wrong_with_it(self):
         with tempfile.TemporaryDirectory(prefix="softub-chart-") as directory:
