@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -db tcp: the client of urma_ycsb --serve-tcp. All requests that are started between two polls leave together.
+#include <cstring>
+#include <deque>
+
+#include "tools/ycsb/stores/backends.h"
+#include "tools/ycsb/stores/byte_stream.h"
+#include "tools/ycsb/stores/tcp_protocol.h"
+
+namespace ub::ycsb {
+namespace {
+
+class TcpStore : public Store {
+ public:
+  TcpStore(tools::TcpSocket socket, Wait wait, bool one_field)
+      : stream_(std::move(socket), wait), one_field_(one_field) {}
+
+  void start(const Request& request) override {
+    const RequestHead head = {static_cast<uint32_t>(carried(request).size()),
+                              static_cast<uint16_t>(request.key.size()),
+                              request.operation,
+                              static_cast<uint8_t>(one_field_),
+                              request.read_field,
+                              request.scan_length};
+    stream_.out()
+        .append(reinterpret_cast<const char*>(&head), sizeof head)
+        .append(request.key)
+        .append(carried(request));
+    in_flight_.push_back(request.tag);
+  }
+
+  size_t poll(std::span<Completion> done, uint64_t wait_ns) override {
+    stream_.exchange(wait_ns);
+    size_t count = 0;
+    while (count < done.size() && take_answer(&done[count])) ++count;
+    return count;
+  }
+
+  std::string last_error() const override { return "the server does not know the operation"; }
+
+ private:
+  static std::string_view carried(const Request& request) {
+    const bool writes = request.operation == Operation::kInsert || request.operation == Operation::kUpdate;
+    return writes ? request.record : std::string_view();
+  }
+
+  // False: no answer has come as a whole.
+  bool take_answer(Completion* done) {
+    const std::string_view in = stream_.in();
+    AnswerHead head;
+    if (in.size() < sizeof head) return false;
+    std::memcpy(&head, in.data(), sizeof head);
+    if (in.size() - sizeof head < head.bytes) return false;
+    *done = {in_flight_.front(), head.status, in.substr(sizeof head, head.bytes)};
+    in_flight_.pop_front();
+    stream_.consume(sizeof head + head.bytes);
+    return true;
+  }
+
+  ByteStream stream_;
+  bool one_field_;
+  std::deque<uint32_t> in_flight_;  // tags
+};
+
+class TcpBackend : public Backend {
+ public:
+  TcpBackend(const Properties& p, const Spec& spec)
+      : host_(p.text("tcp.host", "localhost")),
+        port_(static_cast<uint16_t>(p.number("tcp.port", 21116, 1, UINT16_MAX))),
+        wait_(p.choice("tcp.wait", "block", {"block", "busy"}) == "busy" ? Wait::kBusy : Wait::kBlock),
+        one_field_(spec.field_count == 1) {}
+
+  std::unique_ptr<Store> connect(uint32_t) override {
+    return std::make_unique<TcpStore>(tools::TcpSocket::connect(host_, port_), wait_, one_field_);
+  }
+
+ private:
+  std::string host_;
+  uint16_t port_;
+  Wait wait_;
+  bool one_field_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_tcp(const Properties& p, const Spec& spec) {
+  return std::make_unique<TcpBackend>(p, spec);
+}
+
+}  // namespace ub::ycsb
