@@ -65,10 +65,8 @@ class Client {
   uint64_t wrong() const { return wrong_; }
   const std::string& first_wrong_key() const { return first_wrong_key_; }
   const std::string& first_error() const { return first_error_; }
-  // What it takes to draw an operation, from samples; 0: there is none.
-  double draw_ns() const {
-    return samples_ == 0 ? 0 : static_cast<double>(sampled_ns_) / static_cast<double>(samples_);
-  }
+  // What it takes to draw an operation: samples, with the reading of the clock.
+  const Histogram& draw_ns() const { return *draw_ns_; }
 
  private:
   static constexpr uint64_t kLongestWaitNs = 10'000'000;  // after which somebody is looked for who wants us to stop
@@ -143,10 +141,7 @@ class Client {
     task.started_ns = task.part_ns = clock_.now_ns();
     task.intended_ns = schedule_.has_target() ? intended : task.started_ns;
     task.updating = false;
-    if (sample) {
-      sampled_ns_ += task.started_ns - before;
-      ++samples_;
-    }
+    if (sample) draw_ns_->record(task.started_ns - before);
     const Operation operation = task.draw.operation;
     start(tag, operation == Operation::kReadModifyWrite ? Operation::kRead : operation);
   }
@@ -223,7 +218,7 @@ class Client {
   Recorder recorder_;
   std::atomic<uint64_t> ended_{0};
 
-  uint64_t samples_ = 0, sampled_ns_ = 0;
+  std::unique_ptr<Histogram> draw_ns_ = std::make_unique<Histogram>();
   uint64_t checked_ = 0, wrong_ = 0;
   std::string first_wrong_key_, first_error_;
 };

@@ -5,6 +5,7 @@
 // (latencies.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "tools/common/json_file.h"
@@ -35,8 +36,16 @@ void check_store(const BackendEntry& store, const Options& o, const Spec& spec, 
   }
 }
 
+// Properties of other stores may stand in the same file.
+bool is_of_a_store(const std::string& property) {
+  const std::string prefix = property.substr(0, property.find('.'));
+  return std::any_of(std::begin(kBackends), std::end(kBackends),
+                     [&](const BackendEntry& entry) { return prefix == entry.name; });
+}
+
 void tell_unread(const Options& o) {
   for (const std::string& name : o.properties.unread()) {
+    if (is_of_a_store(name)) continue;
     fmt::print(stderr, "urma_ycsb: {} means nothing here and is ignored\n", o.properties.describe(name));
   }
 }
@@ -79,7 +88,11 @@ int run(const Options& o) {
     print_result(result, settings);
     tell_problems(result);
     document["phases"].push_back(result_json(result, settings));
-    if (result.wrong > 0) exit_code = tools::kExitWrongData;
+    if (result.wrong > 0) {
+      exit_code = tools::kExitWrongData;
+    } else if (!result.first_error.empty() && exit_code == tools::kExitOk) {
+      exit_code = tools::kExitFailed;
+    }
   }
   if (json_file) json_file->write(document);
   return tools::stop_requested ? tools::kExitInterrupted : exit_code;

@@ -54,8 +54,10 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_flag("--load", o.load, "(also -load) insert the records");
   app.add_flag("-t,--run", o.run, "(also -run) run the operations of the workload");
   app.add_option("--db,--dbname", o.store, "(also -db) " + stores_help());
-  app.add_option("-P", files, "a file with properties; may be given several times, later ones win")->type_name("FILE");
-  app.add_option("-p", pairs, "a property; wins over files")->type_name("NAME=VALUE");
+  app.add_option("-P", files, "a file with properties; may be given several times, later ones win")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("-p", pairs, "a property; wins over files")->type_name("NAME=VALUE")->allow_extra_args(false);
   app.add_option("--threads", threads, "(also -threads) the property threadcount; default: 1")->type_name("N");
   app.add_option("--target", target, "(also -target) the property target: operations each second; default: no limit")
       ->type_name("N");

@@ -149,7 +149,7 @@ class Phase {
       result_.wrong += client.wrong();
       if (result_.first_wrong_key.empty()) result_.first_wrong_key = client.first_wrong_key();
       if (result_.first_error.empty()) result_.first_error = client.first_error();
-      result_.draw_ns += client.draw_ns() / static_cast<double>(clients_.size());
+      result_.draw_ns->merge(client.draw_ns());
     }
     return std::move(result_);
   }

@@ -29,7 +29,7 @@ struct PhaseResult {
   std::unique_ptr<Latencies> latencies = std::make_unique<Latencies>();
   uint64_t checked = 0, wrong = 0;  // records, with dataintegrity=true
   std::string first_wrong_key, first_error;
-  double draw_ns = 0;  // what it takes to draw an operation
+  std::unique_ptr<Histogram> draw_ns = std::make_unique<Histogram>();  // what it takes to draw an operation: samples
 };
 
 // ToolError: the store cannot be reached or is lost, or a log cannot be written. When the program is told to stop, the

@@ -86,7 +86,7 @@ void print_status(const Moment& moment, const Latencies& interval, const Setting
 void print_result(const PhaseResult& result, const Settings& settings) {
   fmt::print("[OVERALL], RunTime(ms), {:.3f}\n", result.seconds * 1000);
   fmt::print("[OVERALL], Throughput(ops/sec), {:.3f}\n", throughput(result));
-  fmt::print("[GENERATOR], AverageCost(ns), {:.1f}\n", result.draw_ns);
+  fmt::print("[GENERATOR], MedianCost(ns), {}\n", result.draw_ns->percentile(50));
   for_each_told(*result.latencies, settings, [&](const std::string& name, const LatencyHistogram& histogram) {
     print_latencies(name, histogram, settings);
   });
@@ -121,7 +121,7 @@ Json result_json(const PhaseResult& result, const Settings& settings) {
           {"seconds", result.seconds},
           {"operations", result.operations},
           {"throughput", throughput(result)},
-          {"generator_ns", result.draw_ns},
+          {"generator_median_ns", result.draw_ns->percentile(50)},
           {"latencies", latencies},
           {"returns", returns},
           {"verified", result.checked},
