@@ -54,21 +54,32 @@ TEST(Zeta, agrees_with_sums_and_with_the_constant_of_ycsb) {
   EXPECT_NEAR(zeta(10'000'000'000), 26.46902820178302, 1e-8);
 }
 
-// The method is exact for the first two items, and an approximation of the others by a continuous curve.
-TEST(Zipfian, ranks_have_the_probabilities_of_the_law) {
+// The first two items have the probabilities of the law. From the third on the method takes a curve, whose sums are off
+// by up to 5 % here.
+std::vector<double> probabilities_of_the_method(uint64_t items) {
+  const double n = static_cast<double>(items), two = 1 + std::pow(0.5, kZipfianTheta), all = zeta(items);
+  const double eta = (1 - std::pow(2 / n, 1 - kZipfianTheta)) / (1 - two / all);
+  std::vector<double> p = {1 / all, (two - 1) / all};
+  double below = two / all;
+  for (uint64_t i = 2; i < items; ++i) {
+    const double up_to = (std::pow(static_cast<double>(i + 1) / n, 1 - kZipfianTheta) - 1 + eta) / eta;
+    p.push_back(up_to - below);
+    below = up_to;
+  }
+  return p;
+}
+
+TEST(Zipfian, ranks_have_the_probabilities_of_the_method_and_nearly_those_of_the_law) {
   const uint64_t items = 1000;
   const Zipfian zipfian(items);
   const std::vector<double> counts = count(items, [&](Prng& random) { return zipfian.next(random); });
-  const std::vector<double> p = zipfian_probabilities(items);
-  EXPECT_NEAR(counts[0], p[0] * kDraws, 4 * std::sqrt(p[0] * kDraws));
-  EXPECT_NEAR(counts[1], p[1] * kDraws, 4 * std::sqrt(p[1] * kDraws));
+  EXPECT_LT(chi_square(counts, probabilities_of_the_method(items)), 1.5);
+  const std::vector<double> law = zipfian_probabilities(items);
   double drawn = 0, expected = 0;
   for (uint64_t i = 0; i < items; ++i) {
     drawn += counts[i];
-    expected += p[i] * kDraws;
-    if (i >= 9) {
-      EXPECT_NEAR(drawn / expected, 1, 0.03) << "up to rank " << i;
-    }
+    expected += law[i] * kDraws;
+    EXPECT_NEAR(drawn / expected, 1, 0.05) << "up to rank " << i;
   }
 }
 

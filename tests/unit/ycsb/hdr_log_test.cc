@@ -133,7 +133,7 @@ TEST(HdrHistogram, percentiles_have_three_digits) {
   for (uint64_t& value : values) histogram->record(value = static_cast<uint64_t>(shape(random)));
   std::sort(values.begin(), values.end());
   for (const double percent : {1.0, 50.0, 95.0, 99.0, 99.9, 99.99}) {
-    const auto exact = static_cast<double>(values[static_cast<size_t>(std::ceil(percent / 100 * 100'000)) - 1]);
+    const auto exact = static_cast<double>(values[static_cast<size_t>(std::llround(percent * 1000)) - 1]);
     EXPECT_NEAR(static_cast<double>(histogram->percentile(percent)), exact, exact / 2000) << percent;
   }
 }
