@@ -60,7 +60,7 @@ struct Completion {
   uint64_t cookie = 0;  // as it was started with
   Status status = Status::kOk;
   std::string_view value;            // get
-  std::span<const Record> records;  // scan: in the order of keys
+  std::span<const Record> records;   // scan: in the order of keys
 };
 
 struct Counters {
