@@ -59,8 +59,8 @@ struct Record {
 struct Completion {
   uint64_t cookie = 0;  // as it was started with
   Status status = Status::kOk;
-  std::string_view value;            // get
-  std::span<const Record> records;   // scan: in the order of keys
+  std::string_view value;           // get
+  std::span<const Record> records;  // scan: in the order of keys
 };
 
 struct Counters {
@@ -92,7 +92,7 @@ class Client {
   // Fills `out` from its beginning with operations that have ended; returns how many these are. Never waits.
   size_t poll(std::span<Completion> out);
 
-  uint32_t under_way() const;  // started, and not told by poll() yet
+  uint32_t under_way() const;   // started, and not told by poll() yet
   uint64_t most_value() const;  // bytes, as the server was configured
   uint64_t most_key() const;
   const Counters& counters() const;
@@ -108,7 +108,6 @@ Status get(Client&, std::string_view key, std::string* value);
 Status put(Client&, std::string_view key, std::string_view value);
 Status insert(Client&, std::string_view key, std::string_view value);
 Status remove(Client&, std::string_view key);
-Status scan(Client&, std::string_view first, uint32_t count,
-            std::vector<std::pair<std::string, std::string>>* records);
+Status scan(Client&, std::string_view first, uint32_t count, std::vector<std::pair<std::string, std::string>>* records);
 
 }  // namespace ub::kv

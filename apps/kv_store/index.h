@@ -3,8 +3,8 @@
 // The index as its server uses it. The server alone decides which key has which slot; clients read slots, and replace
 // words of slots that are in use.
 //
-// A key lies in its home line, or in one of the lines behind it, as the reach of its home says. It keeps its slot as long
-// as it exists. The reach is raised before the slot is filled, and never lowered.
+// A key lies in its home line, or in one of the lines behind it, as the reach of its home says. It keeps its slot as
+// long as it exists. The reach is raised before the slot is filled, and never lowered.
 //
 // Thread: one; clients read and compare-and-swap at the same time.
 #pragma once

@@ -26,9 +26,9 @@ constexpr uint32_t kSlots = 7;  // of a line
 
 // How the memory of one server is cut. Offsets are bytes from its first byte.
 struct Geometry {
-  uint64_t lines = 0;       // homes of keys; kMostReach lines more follow
-  uint64_t heap_units = 0;  // at most Word::kMostHeapUnits
-  uint64_t seed = 0;        // of the hash of keys
+  uint64_t lines = 0;                     // homes of keys; kMostReach lines more follow
+  uint64_t heap_units = 0;                // at most Word::kMostHeapUnits
+  uint64_t seed = 0;                      // of the hash of keys
   uint32_t most_key = 0, most_value = 0;  // bytes
 
   static constexpr uint32_t kMostReach = 32;

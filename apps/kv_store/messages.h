@@ -14,8 +14,9 @@ enum class Op : uint8_t { kPut = 1, kInsert, kRemove, kScan, kGrant, kRelease };
 
 // Key and value follow. It is as long as the head of a record, so that one becomes the other in its place.
 struct Request {
-  uint64_t argument;  // scan: how many records; grant: the units that one record needs; release: the number of the grant
-  uint32_t tag;       // comes back in the reply
+  uint64_t
+      argument;  // scan: how many records; grant: the units that one record needs; release: the number of the grant
+  uint32_t tag;  // comes back in the reply
   uint32_t value_bytes;
   uint16_t key_bytes;  // scan: of the key where it begins
   Op op;

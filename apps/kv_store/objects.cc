@@ -64,9 +64,7 @@ TargetJetty import_jetty(urma_context_t* context, const urma_jetty_id_t& id, urm
   return TargetJetty(need(urma_import_jetty(context, &there, &token), "find a way to the peer's NIC"));
 }
 
-Memory allocate(uint64_t bytes) {
-  return Memory(need(softub_alloc(bytes), fmt::format("allocate {} bytes", bytes)));
-}
+Memory allocate(uint64_t bytes) { return Memory(need(softub_alloc(bytes), fmt::format("allocate {} bytes", bytes))); }
 
 Segment register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access, urma_token_t token) {
   urma_seg_cfg_t cfg = {};

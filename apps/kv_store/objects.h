@@ -4,8 +4,8 @@
 // asks for a token, and memory. Each function throws tools::ToolError with a sentence if the library refuses.
 #pragma once
 
-#include <softub_api.h>
 #include <softub_aperture.h>
+#include <softub_api.h>
 #include <urma_api.h>
 
 #include <cstdint>

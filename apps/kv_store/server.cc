@@ -27,10 +27,10 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kBatch = 16;
-constexpr uint32_t kReplies = 512;     // of a session, under way
-constexpr uint32_t kLongReplies = 160; // of these
+constexpr uint32_t kReplies = 512;      // of a session, under way
+constexpr uint32_t kLongReplies = 160;  // of these
 constexpr uint32_t kTurnsBetweenLooks = 256;
-constexpr uint64_t kSlotsPerKey = 2;  // so that few keys leave their home line
+constexpr uint64_t kSlotsPerKey = 2;                                    // so that few keys leave their home line
 constexpr uint64_t kListener = 0, kCompletions = 1, kFirstSession = 2;  // what an event of epoll is about
 
 Geometry geometry_of(const ServerConfig& config) {

@@ -3,7 +3,7 @@
 // The server of kv_store: a Store in registered memory, a TCP port where clients introduce themselves, and a queue for
 // each of them, on which it answers their messages. READs, WRITEs and loads of clients need nothing of it.
 //
-// Thread: one. The constructor throws tools::ToolError with a sentence: no memory, the port is taken, and the like. What
+// Thread: one. The constructor throws tools::ToolError with a sentence: no memory, the port is taken, and so on. What
 // goes wrong with a client ends that client alone, and is said on stderr.
 #pragma once
 

@@ -134,8 +134,8 @@ void Store::sweep(Instant now) {
 
 const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {
   if (units == 0 || units > Word::kMostUnits) return nullptr;
-  const auto wanted = static_cast<uint32_t>(
-      std::max<uint64_t>(units, std::min(kGrantUnits, geometry_.heap_units / kGrantsInHeap)));
+  const auto wanted =
+      static_cast<uint32_t>(std::max<uint64_t>(units, std::min(kGrantUnits, geometry_.heap_units / kGrantsInHeap)));
   Grant made = {++grants_made_, owner, 0, {}};
   uint32_t got = 0;
   while (got < wanted && made.extents.size() < kMostExtents) {

@@ -4,8 +4,8 @@
 // It knows nothing of NICs and connections.
 //
 // Whoever changes a key: the record is written to a place that nobody uses, the old record is marked as stale, then the
-// slot is exchanged. Old records are not given back one by one. When there is no room, a sweep keeps what slots name and
-// what clients were granted, and frees the rest.
+// slot is exchanged. Old records are not given back one by one. When there is no room, a sweep keeps what slots name
+// and what clients were granted, and frees the rest.
 //
 // Thread: one. Clients touch the memory at the same time, as layout.h says; what they write there is checked before it
 // is believed.

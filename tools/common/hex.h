@@ -19,7 +19,9 @@ std::string to_hex(const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   unsigned char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
+  std::string text;
+  for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 // ToolError: the text is no such value.
