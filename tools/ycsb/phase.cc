@@ -117,19 +117,21 @@ class Phase {
     while (running_.load() > 0) {
       std::this_thread::sleep_for(kLook);
       if (seconds(time_.now_ns()) < next_s) continue;
-      end_interval(seconds(time_.now_ns()));
+      end_interval(seconds(time_.now_ns()), false);
       next_s += settings_.status_interval_s;
     }
-    end_interval(seconds(end_ns_.load()));
+    end_interval(seconds(end_ns_.load()), true);
   }
-  void end_interval(double now_s) {
+  void end_interval(double now_s, bool is_last) {
     interval_.clear();
     for (auto& client : clients_) client.recorder().take(&interval_);
     result_.latencies->merge(interval_);
     const double begin_s = interval_begin_s_ - seconds(start_ns_), length_s = now_s - interval_begin_s_;
     if (logs_) logs_->write(begin_s, length_s, interval_, settings_);
     const uint64_t ended = operations();
-    if (o_.status) print_status({begin_s + length_s, length_s, ended, ended - told_, total_}, interval_, settings_);
+    if (o_.status && (!is_last || ended > told_)) {
+      print_status({begin_s + length_s, length_s, ended, ended - told_, total_}, interval_, settings_);
+    }
     told_ = ended;
     interval_begin_s_ = now_s;
   }

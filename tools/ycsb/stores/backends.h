@@ -23,6 +23,8 @@ struct BackendEntry {
 };
 
 std::unique_ptr<Backend> open_basic(const Properties&, const Spec&);
+std::unique_ptr<Backend> open_urma(const Properties&, const Spec&);
+std::unique_ptr<Backend> open_aperture(const Properties&, const Spec&);
 std::unique_ptr<Backend> open_tcp(const Properties&, const Spec&);
 std::unique_ptr<Backend> open_memcached(const Properties&, const Spec&);
 #ifdef UB_HAVE_HIREDIS
@@ -33,6 +35,8 @@ constexpr std::unique_ptr<Backend> (*open_redis)(const Properties&, const Spec&)
 
 constexpr BackendEntry kBackends[] = {
     {"basic", "a map in this process: the floor, what the generator costs", true, true, open_basic, ""},
+    {"urma", "kv_store, by READs, WRITEs and messages", true, false, open_urma, ""},
+    {"aperture", "kv_store, by loads for reads and scans", true, false, open_aperture, ""},
     {"tcp", "urma_ycsb --serve-tcp, over plain TCP", true, true, open_tcp, ""},
     {"redis", "a Redis server, by hiredis", true, true, open_redis, "libhiredis-dev"},
     {"memcached", "a memcached server, by its text protocol", false, false, open_memcached, ""},
