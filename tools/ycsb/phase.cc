@@ -18,8 +18,8 @@
 namespace ub::ycsb {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(5);  // how late the end of a phase may be noticed
-constexpr uint64_t kStartNs = 1'000'000;              // from the first thread's creation to the first operation
+constexpr auto kLook = std::chrono::milliseconds(5);                  // how late the end of a phase may be noticed
+constexpr uint64_t kStartNs = 1'000'000, kStartOfThreadNs = 100'000;  // until all threads are there
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -60,7 +60,7 @@ class Phase {
     const KeyChooser keys(spec);
     std::vector<std::unique_ptr<Store>> stores;
     for (uint32_t i = 0; i < settings.threads; ++i) stores.push_back(backend.connect(settings.window));
-    start_ns_ = time.now_ns() + kStartNs;
+    start_ns_ = time.now_ns() + kStartNs + settings.threads * kStartOfThreadNs;
     for (uint32_t i = 0; i < settings.threads; ++i) add_client(i, keys, std::move(stores[i]));
   }
 

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
-#include <list>
-#include <thread>
+#include <future>
+#include <vector>
 
 #include "tools/common/tool_error.h"
 #include "tools/ycsb/stores/record_map.h"
@@ -76,6 +77,10 @@ void serve_connection(RecordMap& map, tools::TcpSocket socket, Wait wait) {
   }
 }
 
+bool has_ended(const std::future<void>& connection) {
+  return connection.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 }  // namespace
 
 void serve_tcp(uint16_t port, Wait wait) {
@@ -83,10 +88,12 @@ void serve_tcp(uint16_t port, Wait wait) {
   tools::TcpListener listener(port);
   fmt::print("serving on TCP port {}\n", listener.port());
   std::fflush(stdout);
-  std::list<std::jthread> connections;
+  std::vector<std::future<void>> connections;
   while (tools::stop_requested == 0) {
     try {
-      connections.emplace_back(serve_connection, std::ref(map), listener.accept(), wait);
+      tools::TcpSocket socket = listener.accept();
+      std::erase_if(connections, has_ended);
+      connections.push_back(std::async(std::launch::async, serve_connection, std::ref(map), std::move(socket), wait));
     } catch (const ToolError& e) {
       if (e.code() != tools::kExitInterrupted) throw;
     }
