@@ -31,6 +31,7 @@ HDR_JAR = "/usr/share/java/hdrhistogram.jar"
 OPERATIONS = {"a": {"READ", "UPDATE"}, "b": {"READ", "UPDATE"}, "c": {"READ"}, "d": {"READ", "INSERT"},
               "e": {"SCAN", "INSERT"}, "f": {"READ", "UPDATE", "READ-MODIFY-WRITE"}}
 CANNOT_SCAN = {"memcached"}
+OPERATION_COUNT = 500
 
 
 class Skip(Exception):
@@ -113,7 +114,8 @@ class Tests:
                 text = self.start(self.store, "-run", *self.workload(letter)).expect(USAGE)
                 check("cannot scan" in text, text)
                 continue
-            common = [*self.workload(letter), "-threads", "2", "-p", "window=4", "-p", "operationcount=2000"]
+            common = [*self.workload(letter), "-threads", "2", "-p", "window=4", "-p", "maxscanlength=20", "-p",
+                      f"operationcount={OPERATION_COUNT}"]
             if self.store.server:
                 self.run("-load", *common)
                 text, (phase,) = self.run("-run", *common)
@@ -128,7 +130,7 @@ class Tests:
         count = sum(by_status["OK"] for by_status in returns.values())
         if "READ-MODIFY-WRITE" in operations:  # its parts count, too
             count -= 2 * returns["READ-MODIFY-WRITE"]["OK"]
-        check(count == phase["operations"] == 2000, f"{name} did {count} operations")
+        check(count == phase["operations"] == OPERATION_COUNT, f"{name} did {count} operations")
         check(phase["verified"] == returns.get("READ", {}).get("OK", 0) and phase["wrong"] == 0, f"{name}: {phase}")
         for operation in operations:
             line = rf"(?m)^\[{operation}\], 99thPercentileLatency\(us\), [\d.]+$"
