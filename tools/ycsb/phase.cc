@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/common/tool_error.h"
 #include "tools/ycsb/client.h"
 #include "tools/ycsb/hdr_log.h"
 #include "tools/ycsb/report.h"
@@ -116,6 +117,7 @@ class Phase {
     double next_s = intervals ? interval_begin_s_ + settings_.status_interval_s : 1e18;
     while (running_.load() > 0) {
       std::this_thread::sleep_for(kLook);
+      if (tools::stop_requested) stop_ = true;
       if (seconds(time_.now_ns()) < next_s) continue;
       end_interval(seconds(time_.now_ns()), false);
       next_s += settings_.status_interval_s;

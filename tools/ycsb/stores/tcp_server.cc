@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -63,12 +64,12 @@ bool answer_one(RecordMap& map, ByteStream& stream) {
   return true;
 }
 
-// Until the client closes, or this program is stopped.
-void serve_connection(RecordMap& map, tools::TcpSocket socket, Wait wait) {
+// Until the client closes, or all are to stop.
+void serve_connection(RecordMap& map, tools::TcpSocket socket, Wait wait, const std::atomic<bool>& stop) {
   const std::string client = socket.peer_address();
   try {
     ByteStream stream(std::move(socket), wait);
-    while (tools::stop_requested == 0) {
+    while (!stop) {
       stream.exchange(kLongWaitNs);
       while (answer_one(map, stream)) continue;
     }
@@ -88,15 +89,18 @@ void serve_tcp(uint16_t port, Wait wait) {
   tools::TcpListener listener(port);
   fmt::print("serving on TCP port {}\n", listener.port());
   std::fflush(stdout);
-  std::vector<std::future<void>> connections;
-  while (tools::stop_requested == 0) {
-    try {
+  std::atomic<bool> stop{false};
+  std::vector<std::future<void>> connections;  // their destructors wait for them
+  try {
+    for (;;) {
       tools::TcpSocket socket = listener.accept();
       std::erase_if(connections, has_ended);
-      connections.push_back(std::async(std::launch::async, serve_connection, std::ref(map), std::move(socket), wait));
-    } catch (const ToolError& e) {
-      if (e.code() != tools::kExitInterrupted) throw;
+      connections.push_back(
+          std::async(std::launch::async, serve_connection, std::ref(map), std::move(socket), wait, std::cref(stop)));
     }
+  } catch (const ToolError& e) {
+    stop = true;
+    if (e.code() != tools::kExitInterrupted) throw;
   }
 }
 
