@@ -8,11 +8,10 @@
 
 #include "tools/common/tool_error.h"
 #include "tools/ycsb/stores/backends.h"
+#include "tools/ycsb/stores/tcp_protocol.h"
 
 namespace ub::ycsb {
 namespace {
-
-constexpr uint16_t kTcpPort = 21116;
 
 const char* const kExamples = R"(Examples:
   urma_ycsb -load -run -db basic -P workloads/workloada      what the generator costs, without any store
@@ -46,7 +45,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   Options o;
   std::vector<std::string> files, pairs;
   std::string threads, target, serve_wait = "block";
-  uint16_t port = kTcpPort;
+  uint16_t port = kDefaultPort;
 
   CLI::App app("urma_ycsb - the YCSB benchmark for SoftUB's stores and others", "urma_ycsb");
   app.footer(kExamples);

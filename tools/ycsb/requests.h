@@ -44,7 +44,8 @@ struct Draw {
   uint32_t scan_length = 0;
 };
 
-// The draws of one thread. After `set` has seen the longest record nothing is allocated. Thread: one.
+// The draws of one thread. Nothing is allocated once a Draw has held the longest record. The spec and the sequence must
+// stay. Thread: one.
 class Requests {
  public:
   // `whole_records`: the store cannot change or read single fields, so all are written and read.

@@ -16,7 +16,7 @@ namespace ub::ycsb {
 
 class Values {
  public:
-  explicit Values(const Spec& spec);
+  explicit Values(const Spec& spec);  // which must stay
 
   // Appends a new value for the field of that record; `field` may be RecordFormat::kAllFields.
   void append(std::string* record, std::string_view key, int32_t field, Prng& random);

@@ -9,7 +9,7 @@
 
 #include "tools/common/tool_error.h"
 #include "tools/ycsb/stores/backends.h"
-#include "tools/ycsb/stores/byte_stream.h"
+#include "tools/ycsb/stores/server_address.h"
 
 namespace ub::ycsb {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::string_view kLineEnd = "\r\n", kReadEnd = "END\r\n";
 
 class MemcachedStore : public Store {
  public:
-  MemcachedStore(tools::TcpSocket socket, Wait wait) : stream_(std::move(socket), wait) {}
+  explicit MemcachedStore(ByteStream stream) : stream_(std::move(stream)) {}
 
   void start(const Request& request) override {
     if (request.operation == Operation::kRead) {
@@ -84,19 +84,12 @@ class MemcachedStore : public Store {
 
 class MemcachedBackend : public Backend {
  public:
-  explicit MemcachedBackend(const Properties& p)
-      : host_(p.text("memcached.host", "localhost")),
-        port_(static_cast<uint16_t>(p.number("memcached.port", 11211, 1, UINT16_MAX))),
-        wait_(p.choice("memcached.wait", "block", {"block", "busy"}) == "busy" ? Wait::kBusy : Wait::kBlock) {}
+  explicit MemcachedBackend(const Properties& p) : address_(p, "memcached", 11211) {}
 
-  std::unique_ptr<Store> connect(uint32_t) override {
-    return std::make_unique<MemcachedStore>(tools::TcpSocket::connect(host_, port_), wait_);
-  }
+  std::unique_ptr<Store> connect(uint32_t) override { return std::make_unique<MemcachedStore>(address_.connect()); }
 
  private:
-  std::string host_;
-  uint16_t port_;
-  Wait wait_;
+  ServerAddress address_;
 };
 
 }  // namespace

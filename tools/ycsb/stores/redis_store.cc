@@ -15,7 +15,7 @@
 #include "tools/common/tool_error.h"
 #include "tools/ycsb/record.h"
 #include "tools/ycsb/stores/backends.h"
-#include "tools/ycsb/stores/byte_stream.h"
+#include "tools/ycsb/stores/server_address.h"
 
 namespace ub::ycsb {
 namespace {
@@ -23,10 +23,9 @@ namespace {
 using tools::ToolError;
 
 struct RedisOptions {
-  std::string host, password;
-  uint16_t port = 0;
-  Wait wait = Wait::kBlock;
-  bool keep_order = false;  // the sorted set
+  ServerAddress address;
+  std::string password;
+  bool keep_order;  // the sorted set
 };
 
 struct FreeReply {
@@ -43,7 +42,7 @@ class RedisStore : public Store {
       : o_(options),
         spec_(spec),
         format_(spec.field_count),
-        stream_(tools::TcpSocket::connect(options.host, options.port), options.wait),
+        stream_(options.address.connect()),
         reader_(redisReaderCreate()),
         tasks_(window) {
     for (uint32_t i = 0; i < spec.field_count; ++i) names_.push_back(fmt::format("{}{}", spec.field_prefix, i));
@@ -166,8 +165,7 @@ class RedisStore : public Store {
   Reply next_reply() {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
-      throw ToolError(
-          fmt::format("{} port {} speaks another protocol than Redis: {}", o_.host, o_.port, reader_->errstr));
+      throw ToolError(fmt::format("{} speaks another protocol than Redis: {}", o_.address.text(), reader_->errstr));
     }
     return Reply(static_cast<redisReply*>(reply));
   }
@@ -220,7 +218,7 @@ class RedisStore : public Store {
       const Reply reply = next_reply();
       if (!reply) continue;
       if (reply->type != REDIS_REPLY_ERROR) return;
-      throw ToolError(fmt::format("redis at {} port {} refuses {}: {}", o_.host, o_.port, *words.begin(), reply->str));
+      throw ToolError(fmt::format("redis at {} refuses {}: {}", o_.address.text(), *words.begin(), reply->str));
     }
   }
 
@@ -240,13 +238,8 @@ class RedisStore : public Store {
 
 class RedisBackend : public Backend {
  public:
-  RedisBackend(const Properties& p, const Spec& spec) : spec_(spec) {
-    o_.host = p.text("redis.host", "localhost");
-    o_.port = static_cast<uint16_t>(p.number("redis.port", 6379, 1, UINT16_MAX));
-    o_.password = p.text("redis.password", "");
-    o_.wait = p.choice("redis.wait", "block", {"block", "busy"}) == "busy" ? Wait::kBusy : Wait::kBlock;
-    o_.keep_order = spec.proportion(Operation::kScan) > 0;
-  }
+  RedisBackend(const Properties& p, const Spec& spec)
+      : o_{{p, "redis", 6379}, p.text("redis.password", ""), spec.proportion(Operation::kScan) > 0}, spec_(spec) {}
 
   std::unique_ptr<Store> connect(uint32_t window) override { return std::make_unique<RedisStore>(o_, spec_, window); }
 

@@ -11,6 +11,8 @@
 
 namespace ub::ycsb {
 
+constexpr uint16_t kDefaultPort = 21116;
+
 struct RequestHead {
   uint32_t record_bytes;
   uint16_t key_bytes;

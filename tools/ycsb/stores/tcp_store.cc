@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "tools/ycsb/stores/backends.h"
-#include "tools/ycsb/stores/byte_stream.h"
+#include "tools/ycsb/stores/server_address.h"
 #include "tools/ycsb/stores/tcp_protocol.h"
 
 namespace ub::ycsb {
@@ -13,8 +13,7 @@ namespace {
 
 class TcpStore : public Store {
  public:
-  TcpStore(tools::TcpSocket socket, Wait wait, bool one_field)
-      : stream_(std::move(socket), wait), one_field_(one_field) {}
+  TcpStore(ByteStream stream, bool one_field) : stream_(std::move(stream)), one_field_(one_field) {}
 
   void start(const Request& request) override {
     const RequestHead head = {static_cast<uint32_t>(carried(request).size()),
@@ -66,19 +65,14 @@ class TcpStore : public Store {
 class TcpBackend : public Backend {
  public:
   TcpBackend(const Properties& p, const Spec& spec)
-      : host_(p.text("tcp.host", "localhost")),
-        port_(static_cast<uint16_t>(p.number("tcp.port", 21116, 1, UINT16_MAX))),
-        wait_(p.choice("tcp.wait", "block", {"block", "busy"}) == "busy" ? Wait::kBusy : Wait::kBlock),
-        one_field_(spec.field_count == 1) {}
+      : address_(p, "tcp", kDefaultPort), one_field_(spec.field_count == 1) {}
 
   std::unique_ptr<Store> connect(uint32_t) override {
-    return std::make_unique<TcpStore>(tools::TcpSocket::connect(host_, port_), wait_, one_field_);
+    return std::make_unique<TcpStore>(address_.connect(), one_field_);
   }
 
  private:
-  std::string host_;
-  uint16_t port_;
-  Wait wait_;
+  ServerAddress address_;
   bool one_field_;
 };
 
