@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -90,9 +91,7 @@ Server::Server(const ServerConfig& config)
       jfr_(make_jfr(config.context, config.receives, jfc_.get(), token_)),
       listener_(config.port),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  std::vector<uint32_t> all(config.receives);
-  std::iota(all.begin(), all.end(), 0);
-  post_receives(all.data(), config.receives);
+  for (uint32_t i = 0; i < config.receives; ++i) post_receives({&i, 1});
   const auto watch = [this](int fd, uint64_t what) {
     epoll_event event = {};
     event.events = EPOLLIN;
@@ -215,13 +214,13 @@ Server::Session* Server::session_of(uint32_t jetty_id) {
 
 // ---- messages -------------------------------------------------------------------------------------------------
 
-void Server::post_receives(const uint32_t* buffers, uint32_t count) {
-  std::vector<urma_jfr_wr_t> requests(count);
-  std::vector<urma_sge_t> pieces(count);
-  for (uint32_t i = 0; i < count; ++i) {
+void Server::post_receives(std::span<const uint32_t> buffers) {
+  std::array<urma_jfr_wr_t, kBatch> requests;
+  std::array<urma_sge_t, kBatch> pieces;
+  for (size_t i = 0; i < buffers.size(); ++i) {
     char* buffer = static_cast<char*>(messages_.get()) + uint64_t{buffers[i]} * message_bytes_;
     pieces[i] = piece(buffer, message_bytes_, messages_segment_);
-    requests[i] = {{&pieces[i], 1}, buffers[i], i + 1 < count ? &requests[i + 1] : nullptr};
+    requests[i] = {{&pieces[i], 1}, buffers[i], i + 1 < buffers.size() ? &requests[i + 1] : nullptr};
   }
   urma_jfr_wr_t* bad = nullptr;
   if (urma_post_jfr_wr(jfr_.get(), requests.data(), &bad) != URMA_SUCCESS) throw ToolError("cannot post a receive");
@@ -249,7 +248,7 @@ size_t Server::serve() {
     }
     session->free_buffers.push_back(static_cast<uint32_t>(record.user_ctx));
   }
-  if (received != 0) post_receives(buffers, received);
+  if (received != 0) post_receives({buffers, received});
   return static_cast<size_t>(count);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -63,7 +64,7 @@ class Server {
   void end(Session&, const std::string& why);
   void remove_ended();
   Session* session_of(uint32_t jetty_id);
-  void post_receives(const uint32_t* buffers, uint32_t count);
+  void post_receives(std::span<const uint32_t> buffers);  // a batch of completions at most
 
   const ServerConfig config_;
   const Geometry geometry_;

@@ -9,7 +9,7 @@ namespace {
 
 // A grant is a part of the heap that a few hundred records of usual size fill, so that clients ask seldom.
 constexpr uint64_t kGrantUnits = (4 << 20) / kUnit;
-constexpr uint64_t kGrantsInHeap = 64;
+constexpr uint64_t kGrantsInHeap = 256;
 
 }  // namespace
 
