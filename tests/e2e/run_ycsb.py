@@ -176,6 +176,17 @@ class Tests:
         text = client.expect(PEER_LOST, 30)
         check(re.search(r"(?m)^urma_ycsb: .", text), text)
 
+    def another_server_is_noticed(self):
+        """One that answers each line with a sentence of its own."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            client = Process([self.program, "-load", "-db", self.store.name, *self.workload("a"), "-p",
+                              f"{self.store.name}.port={listener.getsockname()[1]}"])
+            with listener.accept()[0] as connection:
+                connection.recv(1024)
+                connection.sendall(b"500 who are you, and what is it that you want?\r\n")
+                text = client.expect(FAILED, 20)
+            check(f"is no server for -db {self.store.name}" in text, text)
+
     # ---- what no store changes ----
     def command_line(self):
         def says(code, sentence, *arguments):
@@ -259,6 +270,8 @@ def main():
     if args.store == "basic":
         steps = ["command_line", "workloads", "shapes_of_records", "what_is_not_there_is_not_found", "target_is_kept",
                  "stopped", "logs"]
+    elif args.store in ("tcp", "redis", "memcached"):
+        steps.append("another_server_is_noticed")
     tests = None
     with tempfile.TemporaryDirectory(prefix="softub-ycsb-") as directory, contextlib.ExitStack() as stack:
         try:

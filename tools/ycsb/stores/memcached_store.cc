@@ -7,7 +7,6 @@
 #include <charconv>
 #include <deque>
 
-#include "tools/common/tool_error.h"
 #include "tools/ycsb/stores/backends.h"
 #include "tools/ycsb/stores/server_address.h"
 
@@ -18,7 +17,13 @@ constexpr std::string_view kLineEnd = "\r\n", kReadEnd = "END\r\n";
 
 class MemcachedStore : public Store {
  public:
-  explicit MemcachedStore(ByteStream stream) : stream_(std::move(stream)) {}
+  explicit MemcachedStore(const ServerAddress& address) : address_(address), stream_(address.connect()) {
+    stream_.out() = "version\r\n";
+    address.greet(stream_, [&] { return stream_.in().find(kLineEnd) != std::string_view::npos; });
+    const std::string_view line = stream_.in().substr(0, stream_.in().find(kLineEnd));
+    if (!line.starts_with("VERSION ")) throw address.other_protocol(line);
+    stream_.consume(line.size() + kLineEnd.size());
+  }
 
   void start(const Request& request) override {
     if (request.operation == Operation::kRead) {
@@ -61,6 +66,7 @@ class MemcachedStore : public Store {
       done->status = Status::kFailed;
       last_error_ = line;
     }
+    if (in_flight_.empty()) throw address_.other_protocol("an answer came that belongs to no request");
     done->tag = in_flight_.front();
     in_flight_.pop_front();
     stream_.consume(size);
@@ -68,15 +74,16 @@ class MemcachedStore : public Store {
   }
 
   // Of "VALUE key flags bytes".
-  static size_t value_bytes(std::string_view line) {
+  size_t value_bytes(std::string_view line) const {
     const std::string_view digits = line.substr(line.rfind(' ') + 1);
     size_t bytes = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), bytes).ptr != digits.data() + digits.size()) {
-      throw tools::ToolError(fmt::format("memcached: no length in '{}'", line));
+      throw address_.other_protocol(line);
     }
     return bytes;
   }
 
+  const ServerAddress& address_;
   ByteStream stream_;
   std::deque<uint32_t> in_flight_;  // tags, in the order of the answers
   std::string last_error_;
@@ -86,7 +93,7 @@ class MemcachedBackend : public Backend {
  public:
   explicit MemcachedBackend(const Properties& p) : address_(p, "memcached", 11211) {}
 
-  std::unique_ptr<Store> connect(uint32_t) override { return std::make_unique<MemcachedStore>(address_.connect()); }
+  std::unique_ptr<Store> connect(uint32_t) override { return std::make_unique<MemcachedStore>(address_); }
 
  private:
   ServerAddress address_;

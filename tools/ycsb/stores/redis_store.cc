@@ -73,11 +73,13 @@ class RedisStore : public Store {
   }
 
   size_t poll(std::span<Completion> done, uint64_t wait_ns) override {
-    receive(wait_ns);
+    stream_.exchange(wait_ns);
+    feed();
     size_t count = 0;
     while (count < done.size()) {
       const Reply reply = next_reply();
       if (!reply) break;
+      if (expected_.empty()) throw o_.address.other_protocol("a reply came that belongs to no command");
       const Expected expected = expected_.front();
       expected_.pop_front();
       take(expected, *reply);
@@ -155,8 +157,7 @@ class RedisStore : public Store {
   }
 
   // ---- replies ----
-  void receive(uint64_t wait_ns) {
-    stream_.exchange(wait_ns);
+  void feed() {
     const std::string_view in = stream_.in();
     if (!in.empty()) redisReaderFeed(reader_.get(), in.data(), in.size());
     stream_.consume(in.size());
@@ -165,7 +166,7 @@ class RedisStore : public Store {
   Reply next_reply() {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
-      throw ToolError(fmt::format("{} speaks another protocol than Redis: {}", o_.address.text(), reader_->errstr));
+      throw o_.address.other_protocol(reader_->errstr);
     }
     return Reply(static_cast<redisReply*>(reply));
   }
@@ -212,14 +213,14 @@ class RedisStore : public Store {
   void greet(std::initializer_list<std::string_view> words) {
     words_.assign(words);
     append_words();
-    for (;;) {
-      receive(10'000'000);
-      tools::throw_if_stopped();
-      const Reply reply = next_reply();
-      if (!reply) continue;
-      if (reply->type != REDIS_REPLY_ERROR) return;
-      throw ToolError(fmt::format("redis at {} refuses {}: {}", o_.address.text(), *words.begin(), reply->str));
-    }
+    Reply reply;
+    o_.address.greet(stream_, [&] {
+      feed();
+      reply = next_reply();
+      return reply != nullptr;
+    });
+    if (reply->type == REDIS_REPLY_ERROR)
+      throw ToolError(fmt::format("redis refuses {}: {}", *words.begin(), reply->str));
   }
 
   const RedisOptions& o_;

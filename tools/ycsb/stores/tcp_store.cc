@@ -13,7 +13,15 @@ namespace {
 
 class TcpStore : public Store {
  public:
-  TcpStore(ByteStream stream, bool one_field) : stream_(std::move(stream)), one_field_(one_field) {}
+  TcpStore(const ServerAddress& address, bool one_field)
+      : address_(address), stream_(address.connect()), one_field_(one_field) {
+    Request greeting;  // a scan of no records
+    greeting.operation = Operation::kScan;
+    TcpStore::start(greeting);
+    Completion greeted;
+    address.greet(stream_, [&] { return take_answer(&greeted); });
+    if (greeted.status != Status::kOk || !greeted.record.empty()) throw address.other_protocol("another answer came");
+  }
 
   void start(const Request& request) override {
     const RequestHead head = {static_cast<uint32_t>(carried(request).size()),
@@ -51,12 +59,14 @@ class TcpStore : public Store {
     if (in.size() < sizeof head) return false;
     std::memcpy(&head, in.data(), sizeof head);
     if (in.size() - sizeof head < head.bytes) return false;
+    if (in_flight_.empty()) throw address_.other_protocol("an answer came that belongs to no request");
     *done = {in_flight_.front(), head.status, in.substr(sizeof head, head.bytes)};
     in_flight_.pop_front();
     stream_.consume(sizeof head + head.bytes);
     return true;
   }
 
+  const ServerAddress& address_;
   ByteStream stream_;
   bool one_field_;
   std::deque<uint32_t> in_flight_;  // tags
@@ -67,9 +77,7 @@ class TcpBackend : public Backend {
   TcpBackend(const Properties& p, const Spec& spec)
       : address_(p, "tcp", kDefaultPort), one_field_(spec.field_count == 1) {}
 
-  std::unique_ptr<Store> connect(uint32_t) override {
-    return std::make_unique<TcpStore>(address_.connect(), one_field_);
-  }
+  std::unique_ptr<Store> connect(uint32_t) override { return std::make_unique<TcpStore>(address_, one_field_); }
 
  private:
   ServerAddress address_;
