@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A store, seen by one thread: requests are started, up to a window of them at a time, and completions are polled.
-// A Backend opens one Store for each thread.
+// A Backend opens one Store for each thread, and stays until all of them are gone.
 //
 // Errors: a request that fails has a Completion with its Status. A store that is lost throws ToolError (kExitPeerLost).
 #pragma once
