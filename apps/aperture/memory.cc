@@ -5,11 +5,10 @@
 #include <softub_api.h>
 #include <sys/random.h>
 
-#include <charconv>
 #include <cstring>
-#include <type_traits>
 
 #include "apps/aperture/failure.h"
+#include "tools/common/hex.h"
 #include "tools/common/peer.h"
 
 namespace ub::apps {
@@ -33,28 +32,6 @@ urma_token_t random_token() {
 // What liburma has to say, if it is worth a user's attention.
 void print_log(int level, char* text) {
   if (level <= URMA_VLOG_LEVEL_WARNING) fmt::print(stderr, "{}{}", text, std::strchr(text, '\n') ? "" : "\n");
-}
-
-std::string to_text(const Place& place) {
-  static_assert(std::is_trivially_copyable_v<Place>);
-  unsigned char bytes[sizeof place];
-  std::memcpy(bytes, &place, sizeof place);
-  std::string text;
-  for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-Place from_text(const std::string& text) {
-  unsigned char bytes[sizeof(Place)];
-  bool good = text.size() == 2 * sizeof bytes;
-  for (size_t i = 0; good && i < sizeof bytes; ++i) {
-    const char* digits = text.data() + 2 * i;
-    good = std::from_chars(digits, digits + 2, bytes[i], 16).ptr == digits + 2;
-  }
-  if (!good) throw ToolError("the server's answer is garbled: another version?");
-  Place place;
-  std::memcpy(&place, bytes, sizeof place);
-  return place;
 }
 
 }  // namespace
@@ -120,7 +97,7 @@ void answer_clients(const std::string& program, uint16_t port, const OfferedMemo
   for (;;) {
     TcpSocket client = listener.accept();
     try {
-      Peer(std::move(client), program, "the client").send("memory", {{"place", to_text(memory.place())}});
+      Peer(std::move(client), program, "the client").send("memory", {{"place", tools::to_hex(memory.place())}});
     } catch (const ToolError& e) {
       tools::throw_if_stopped();
       fmt::print(stderr, "{}: a client went away: {}\n", program, e.what());
@@ -130,7 +107,7 @@ void answer_clients(const std::string& program, uint16_t port, const OfferedMemo
 
 Place ask_server(const std::string& program, const std::string& host, uint16_t port) {
   Peer server(TcpSocket::connect(host, port), program, "the server");
-  return from_text(server.expect("memory", kPatienceMs).value("place", ""));
+  return tools::from_hex<Place>(server.expect("memory", kPatienceMs).value("place", ""));
 }
 
 }  // namespace ub::apps

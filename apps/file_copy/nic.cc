@@ -5,9 +5,7 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <type_traits>
 
 #include "tools/common/tool_error.h"
 
@@ -97,24 +95,6 @@ SharedMemory::SharedMemory(Nic& nic, void* memory, uint64_t bytes) : token_(rand
 }
 
 SharedMemory::~SharedMemory() { urma_unregister_seg(segment_); }
-
-std::string to_text(const Address& address) {
-  static_assert(std::is_trivially_copyable_v<Address>);
-  std::string text;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&address);
-  for (size_t i = 0; i < sizeof address; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
-
-Address address_from_text(const std::string& text) {
-  Address address;
-  if (text.size() != 2 * sizeof address) throw ToolError("the peer's address is garbled: another version?");
-  auto* bytes = reinterpret_cast<unsigned char*>(&address);
-  for (size_t i = 0; i < sizeof address; ++i) {
-    bytes[i] = static_cast<unsigned char>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
-  }
-  return address;
-}
 
 RemoteMemory::RemoteMemory(Nic& nic, const Address& address) : nic_(nic) {
   urma_rjetty_t jetty = {};

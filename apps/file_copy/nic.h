@@ -53,14 +53,12 @@ class SharedMemory {
   urma_token_t token_ = {};
 };
 
-// All that a peer needs to write there, as text.
+// All that a peer needs to write there.
 struct Address {
   urma_jetty_id_t jetty;
   urma_seg_t segment;
   urma_token_t jetty_token, segment_token;
 };
-std::string to_text(const Address&);
-Address address_from_text(const std::string&);
 
 // The way to memory of a peer.
 class RemoteMemory {

@@ -11,6 +11,7 @@
 #include "apps/file_copy/nic.h"
 #include "apps/file_copy/part_file.h"
 #include "apps/file_copy/transfer.h"
+#include "tools/common/hex.h"
 #include "tools/common/peer.h"
 #include "tools/common/tool_error.h"
 
@@ -68,7 +69,7 @@ uint64_t receive_content(Peer& sender, const Buffer& window, PartFile& file, con
 
 Json accept_text(const Nic& nic, const SharedMemory& memory) {
   const Address address = {nic.jetty()->jetty_id, memory.segment()->seg, nic.token(), memory.token()};
-  return {{"address", to_text(address)}};
+  return {{"address", tools::to_hex(address)}};
 }
 
 void receive_one(const ReceiveOptions& o, Nic& nic, Peer& sender) {

@@ -10,6 +10,7 @@
 #include "apps/file_copy/nic.h"
 #include "apps/file_copy/source_file.h"
 #include "apps/file_copy/transfer.h"
+#include "tools/common/hex.h"
 #include "tools/common/peer.h"
 #include "tools/common/probe.h"
 #include "tools/common/tool_error.h"
@@ -128,7 +129,7 @@ void send_to(const SendOptions& o, Nic& nic, Peer& receiver, const SourceFile& f
   Progress progress(name, file.bytes());
   uint64_t sum = Xxh64().digest();
   if (file.bytes() > 0) {
-    const Address address = address_from_text(answer.value("address", ""));
+    const Address address = tools::from_hex<Address>(answer.value("address", ""));
     sum = Content(o, nic, receiver, file, chunk, address).send(progress);
   }
   const double seconds = progress.end();

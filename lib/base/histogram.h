@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log-linear histogram of non-negative integers (nanoseconds, ticks, bytes). Each power of two is cut into 128 buckets:
-// values below 256 are exact, and above them a percentile is off by less than 0.4 % (half a bucket). Its memory is
-// fixed (58 KiB). To record a value takes constant time, without branches on data. Histograms can be merged. Thread:
+// Log-linear histogram of non-negative integers (nanoseconds, ticks, bytes). Each power of two is cut into 2^kSubBits
+// buckets: values below twice as many are exact, and above them a percentile is off by at most half a bucket. Its
+// memory is fixed. To record a value takes constant time, without branches on data. Histograms can be merged. Thread:
 // one writer; the histograms of several threads are merged afterwards.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace ub {
 
-class Histogram {
+template <unsigned kSubBits>
+class LogLinearHistogram {
  public:
   void record(uint64_t value) { record_many(value, 1); }
 
@@ -31,7 +32,7 @@ class Histogram {
     max_ = std::max(max_, value);
   }
 
-  void merge(const Histogram& other) {
+  void merge(const LogLinearHistogram& other) {
     for (size_t i = 0; i < kBuckets; ++i) buckets_[i] += other.buckets_[i];
     count_ += other.count_;
     sum_ += other.sum_;
@@ -76,8 +77,11 @@ class Histogram {
     return max_;
   }
 
+  // Buckets in ascending order of their values. `used_buckets`: one more than the highest that is not empty.
+  uint64_t bucket_count(size_t bucket) const { return buckets_[bucket]; }
+  size_t used_buckets() const { return count_ == 0 ? 0 : bucket_of(max_) + 1; }
+
  private:
-  static constexpr unsigned kSubBits = 7;
   static constexpr uint64_t kSub = 1ULL << kSubBits;
   static constexpr size_t kBuckets = (64 - kSubBits + 1) * kSub;
 
@@ -101,5 +105,8 @@ class Histogram {
   uint64_t min_ = UINT64_MAX;
   uint64_t max_ = 0;
 };
+
+// 58 KiB; a percentile is off by less than 0.4 %.
+using Histogram = LogLinearHistogram<7>;
 
 }  // namespace ub

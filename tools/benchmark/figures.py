@@ -200,7 +200,7 @@ INSTRUCTIONS = {(verb, window): Program("instructions", f"{verb} 64 B, window {w
 
 
 def instructions():
-    goals = {("WRITE", 64): 900, ("READ", 64): 1800, ("WRITE", 1): 1200, ("READ", 1): 2000}
+    goals = {("WRITE", 64): 900, ("WRITE", 1): 1800, ("READ", 64): 1200, ("READ", 1): 2000}
 
     def by_stage(transport, name):
         return Plot(f"Instructions of 64 B by stage, {name}", Axis("operation"), Axis("instructions, both ends"), [

@@ -55,6 +55,7 @@ class TcpListener {
 
   TcpSocket accept(int timeout_ms = -1);
   uint16_t port() const { return port_; }
+  int fd() const { return fd_; }  // readable when somebody waits to be accepted
 
  private:
   int fd_ = -1;

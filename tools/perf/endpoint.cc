@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tools/common/hex.h"
 #include "tools/common/tool_error.h"
 #include "tools/perf/memory.h"
 #include "tools/perf/pattern.h"
@@ -26,25 +27,6 @@ constexpr uint32_t kUsualInline = 220;
 constexpr uint32_t kStalledDepth = 64;
 
 uint64_t align64(uint64_t n) { return (n + 63) / 64 * 64; }
-
-template <class T>
-std::string to_hex(const T& value) {
-  std::string text;
-  const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
-  for (size_t i = 0; i < sizeof value; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
-
-template <class T>
-T from_hex(const std::string& text) {
-  T value;
-  if (text.size() != 2 * sizeof value) throw ToolError("the peer's introduction is garbled: different versions?");
-  auto* bytes = reinterpret_cast<uint8_t*>(&value);
-  for (size_t i = 0; i < sizeof value; ++i) {
-    bytes[i] = static_cast<uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
-  }
-  return value;
-}
 
 template <class T>
 T* need(T* object, const char* what) {

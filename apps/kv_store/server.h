@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server of kv_store: a Store in registered memory, a TCP port where clients introduce themselves, and a queue for
+// each of them, on which it answers their messages. READs, WRITEs and loads of clients need nothing of it.
+//
+// Thread: one. The constructor throws tools::ToolError with a sentence: no memory, the port is taken, and so on. What
+// goes wrong with a client ends that client alone, and is said on stderr.
+#pragma once
+
+#include <urma_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "apps/kv_store/client.h"
+#include "apps/kv_store/messages.h"
+#include "apps/kv_store/objects.h"
+#include "apps/kv_store/store.h"
+#include "tools/common/tcp_socket.h"
+
+namespace ub::kv {
+
+struct ServerConfig {
+  urma_context_t* context = nullptr;  // of an open device; stays open until the server is gone
+  uint16_t port = kDefaultPort;       // TCP; 0: any free one
+  uint64_t memory = 256 << 20;        // bytes for records
+  uint64_t keys = 1 << 20;            // that are expected: more find room, too, but cost clients longer READs
+  uint32_t most_value = 1 << 20;      // bytes
+  uint32_t receives = 256;            // messages that may arrive before the server looks
+  uint32_t spin_us = 50;              // looks so long for the next message before it sleeps
+};
+
+// The longest value that a server can be configured for.
+constexpr uint64_t kMostValue = uint64_t{Word::kMostUnits} * kUnit - sizeof(RecordHead) - kMostKey;
+
+class Server {
+ public:
+  explicit Server(const ServerConfig&);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  uint16_t port() const { return listener_.port(); }
+  // Until somebody asks it to stop; ToolError on Ctrl-C.
+  void run(std::stop_token);
+
+ private:
+  struct Session;
+
+  size_t serve();
+  void look_at_connections(int timeout_ms);
+  void accept_client();
+  void greet(Session&);
+  void answer(Session&, uint32_t buffer, uint32_t bytes);
+  void answer_change(Session&, const Request&, std::string_view key, std::string_view value);
+  void answer_scan(Session&, const Request&, std::string_view first);
+  void answer_grant(Session&, const Request&);
+  void reply(Session&, const Reply&);
+  void reply_long(Session&, const Reply&, std::string_view content);
+  void end(Session&, const std::string& why);
+  void remove_ended();
+  Session* session_of(uint32_t jetty_id);
+  void post_receives(std::span<const uint32_t> buffers);  // a batch of completions at most
+
+  const ServerConfig config_;
+  const Geometry geometry_;
+  const uint32_t message_bytes_;
+  const urma_token_t token_;
+  Memory memory_, messages_;
+  Segment segment_, messages_segment_;
+  Store store_;
+  Jfce jfce_;
+  Jfc jfc_;
+  Jfr jfr_;
+  tools::TcpListener listener_;
+  int epoll_ = -1;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  uint32_t sessions_made_ = 0;
+};
+
+}  // namespace ub::kv
