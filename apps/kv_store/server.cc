@@ -28,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kBatch = 16;
+constexpr int kPatienceMs = 1000;       // with a client that has begun to speak
 constexpr uint32_t kReplies = 512;      // of a session, under way
 constexpr uint32_t kLongReplies = 160;  // of these
 constexpr uint32_t kTurnsBetweenLooks = 256;
@@ -65,6 +66,7 @@ struct Server::Session {
   const uint32_t number;
   bool ended = false;
   // Once it has introduced itself:
+  Segment memory;  // of the store, for this client alone
   Memory buffers;
   Segment segment;
   Jetty jetty;
@@ -81,8 +83,6 @@ Server::Server(const ServerConfig& config)
       token_(random_token()),
       memory_(allocate(geometry_.bytes())),
       messages_(allocate(uint64_t{message_bytes_} * config.receives)),
-      segment_(register_memory(config.context, memory_.get(), geometry_.bytes(),
-                               URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC, token_)),
       messages_segment_(register_memory(config.context, messages_.get(), uint64_t{message_bytes_} * config.receives,
                                         URMA_ACCESS_LOCAL_ONLY)),
       store_(static_cast<std::byte*>(memory_.get()), geometry_),
@@ -162,7 +162,7 @@ void Server::greet(Session& session) {
   if (session.peer.socket().state() == tools::TcpSocket::State::kClosed) return end(session, "");
   try {
     if (session.jetty) throw ToolError("it says more than was agreed");
-    const Json hello = session.peer.expect("hello", kGreetingMs);
+    const Json hello = session.peer.expect("hello", kPatienceMs);
     if (hello.value("version", 0) != kVersion) throw ToolError("it is of another version");
     if (hello.value("wants", "") == "stat") {
       const Store::Stat s = store_.stat();
@@ -182,7 +182,10 @@ void Server::greet(Session& session) {
     std::iota(session.free_buffers.begin(), session.free_buffers.end(), 0);
     session.jetty = make_jetty(config_.context, kReplies, jfc_.get(), jfr_.get(), sizeof(Reply));
     session.client = import_jetty(config_.context, client.queue, client.token);
-    const Welcome welcome = {{session.jetty->jetty_id, token_}, segment_->seg, geometry_};
+    const urma_token_t token = random_token();
+    session.memory = register_memory(config_.context, memory_.get(), geometry_.bytes(),
+                                     access_of(hello.value("writes", false)), token);
+    const Welcome welcome = {{session.jetty->jetty_id, token_}, session.memory->seg, token, geometry_};
     session.peer.send("welcome", {{"server", tools::to_hex(welcome)}});
   } catch (const std::exception& e) {
     tools::throw_if_stopped();
@@ -198,10 +201,14 @@ void Server::end(Session& session, const std::string& why) {
   if (!why.empty()) fmt::print(stderr, "{}: client {}: {}\n", kProgram, session.peer.socket().peer_address(), why);
 }
 
+// Requests of the client that are still on their way, and those of a client that was only stopped, find no registered
+// memory any more. So what it was granted may be given to others at once.
 void Server::remove_ended() {
   std::erase_if(sessions_, [this](const auto& session) {
-    if (session->ended) store_.forget(session->number, Clock::now());
-    return session->ended;
+    if (!session->ended) return false;
+    session->memory.reset();
+    store_.forget(session->number);
+    return true;
   });
 }
 

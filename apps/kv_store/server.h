@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server of kv_store: a Store in registered memory, a TCP port where clients introduce themselves, and a queue for
-// each of them, on which it answers their messages. READs, WRITEs and loads of clients need nothing of it.
+// The server of kv_store: a Store, and a TCP port where clients introduce themselves. Each of them gets a queue, on which
+// its messages are answered, and a registration of the memory, which ends with it. READs, WRITEs and loads of clients
+// need nothing of the server's thread.
 //
 // Thread: one. The constructor throws tools::ToolError with a sentence: no memory, the port is taken, and so on. What
 // goes wrong with a client ends that client alone, and is said on stderr.
@@ -71,7 +72,7 @@ class Server {
   const uint32_t message_bytes_;
   const urma_token_t token_;
   Memory memory_, messages_;
-  Segment segment_, messages_segment_;
+  Segment messages_segment_;
   Store store_;
   Jfce jfce_;
   Jfc jfc_;
