@@ -89,6 +89,7 @@ Server::Server(const ServerConfig& config)
       jfce_(make_jfce(config.context)),
       jfc_(make_jfc(config.context, config.receives + 4 * kReplies, jfce_.get())),
       jfr_(make_jfr(config.context, config.receives, jfc_.get(), token_)),
+      jetty_(make_jetty(config.context, 1, jfc_.get(), jfr_.get())),
       listener_(config.port),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   for (uint32_t i = 0; i < config.receives; ++i) post_receives({&i, 1});
@@ -185,7 +186,7 @@ void Server::greet(Session& session) {
     const urma_token_t token = random_token();
     session.memory = register_memory(config_.context, memory_.get(), geometry_.bytes(),
                                      access_of(hello.value("writes", false)), token);
-    const Welcome welcome = {{session.jetty->jetty_id, token_}, session.memory->seg, token, geometry_};
+    const Welcome welcome = {{jetty_->jetty_id, token_}, session.memory->seg, token, geometry_};
     session.peer.send("welcome", {{"server", tools::to_hex(welcome)}});
   } catch (const std::exception& e) {
     tools::throw_if_stopped();
@@ -212,9 +213,10 @@ void Server::remove_ended() {
   });
 }
 
-Server::Session* Server::session_of(uint32_t jetty_id) {
+// nullptr: it has ended.
+Server::Session* Server::find_session(auto is_it) {
   for (auto& session : sessions_) {
-    if (session->jetty && session->jetty->jetty_id.id == jetty_id && !session->ended) return session.get();
+    if (session->client && !session->ended && is_it(*session)) return session.get();
   }
   return nullptr;
 }
@@ -241,22 +243,27 @@ size_t Server::serve() {
   uint32_t buffers[kBatch], received = 0;
   for (int i = 0; i < count; ++i) {
     const urma_cr_t& record = records[i];
-    Session* session = session_of(record.local_id);
     if (record.flag.bs.s_r == 1) {
       const auto buffer = static_cast<uint32_t>(record.user_ctx);
       buffers[received++] = buffer;
-      if (session != nullptr && record.status == URMA_CR_SUCCESS) answer(*session, buffer, record.completion_len);
-      continue;
+      Session* sender = find_session([&](const Session& session) {
+        return std::memcmp(&session.client->id, &record.remote_id, sizeof record.remote_id) == 0;
+      });
+      if (sender != nullptr && record.status == URMA_CR_SUCCESS) answer(*sender, buffer, record.completion_len);
+    } else {
+      on_reply_sent(record);
     }
-    if (session == nullptr) continue;
-    if (record.status != URMA_CR_SUCCESS) {
-      end(*session, fmt::format("a reply cannot be delivered (status {})", static_cast<int>(record.status)));
-      continue;
-    }
-    session->free_buffers.push_back(static_cast<uint32_t>(record.user_ctx));
   }
   if (received != 0) post_receives({buffers, received});
   return static_cast<size_t>(count);
+}
+
+// A reply that cannot be delivered is the end of its client, of which the TCP connection may tell later.
+void Server::on_reply_sent(const urma_cr_t& record) {
+  Session* session = find_session([&](const Session& each) { return each.jetty->jetty_id.id == record.local_id; });
+  if (session == nullptr) return;
+  if (record.status != URMA_CR_SUCCESS) return end(*session, "");
+  session->free_buffers.push_back(static_cast<uint32_t>(record.user_ctx));
 }
 
 void Server::answer(Session& session, uint32_t buffer, uint32_t bytes) {
