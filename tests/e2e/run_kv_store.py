@@ -108,7 +108,8 @@ class Tests:
             memory, clients = ("160m" if most_value == 1 << 20 else "128k"), ("read", "write", "write", "load")
             limit = ("--value-limit", most_value)
             with self.server("-m", memory, *limit) as port:
-                trials = [self.trial(port, mode, "--me", me, "--clients", len(clients), "--most-value", most_value)
+                trials = [self.trial(port, mode, "--me", me, "--clients", len(clients), "--seconds", 1, "--most-value",
+                                     most_value)
                           for me, mode in enumerate(clients)]
                 try:
                     texts = [trial.expect(0, 60) for trial in trials]
@@ -128,14 +129,14 @@ class Tests:
             def start(me, mode, seconds):
                 return self.trial(port, mode, "--me", me, "--clients", clients, "--seconds", seconds, "--keys", 10,
                                   "--most-value", 200_000)
-            living = [start(0, "write", 4), start(1, "read", 4)]
+            living = [start(0, "write", 2), start(1, "read", 2)]
             mortal = []
             try:
                 for me in range(2, clients):
                     victim = start(me, MODES[me % 2], 60)
                     mortal.append(victim)
                     victim.wait_for_text("is under way")
-                    time.sleep(0.05 * me)
+                    time.sleep(0.02 * me)
                     victim.kill()
                 for trial in living:
                     trial.expect(0, 60)
