@@ -106,10 +106,10 @@ Word Store::write(const KeyHash& hash, std::string_view key, std::string_view va
 }
 
 std::optional<Extent> Store::take(uint32_t units, uint32_t most, Instant now) {
-  auto place = heap_.take_between(units, most);
+  auto place = heap_.take(units, most);
   if (place || (!garbage_ && now - swept_ < kBetweenSweeps)) return place;
   sweep(now);
-  return heap_.take_between(units, most);
+  return heap_.take(units, most);
 }
 
 // A place is named by one slot at most, once, and only after it was granted or taken. So what no slot names now, and
@@ -137,7 +137,7 @@ const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {
   while (got < wanted && made.extents.size() < kMostExtents) {
     const uint32_t most = std::max(units, wanted - got);
     // Only the first place is worth a sweep, which would begin another epoch.
-    const auto extent = made.extents.empty() ? take(units, most, now) : heap_.take_between(units, most);
+    const auto extent = made.extents.empty() ? take(units, most, now) : heap_.take(units, most);
     if (!extent) break;
     made.extents.push_back(*extent);
     got += extent->units;
