@@ -52,10 +52,11 @@ void Client::Engine::connect(const ClientConfig& config) {
   jfr_ = make_jfr(config.context, operations, jfc_.get(), token_);
   jetty_ = make_jetty(config.context, kRequestsAtOnce * operations, jfc_.get(), jfr_.get());
   const Introduction us = {jetty_->jetty_id, token_};
-  peer_.send("hello", {{"version", kVersion}, {"wants", "store"}, {"client", tools::to_hex(us)}});
+  const bool writes = config.mode == Mode::kWrite;
+  peer_.send("hello", {{"version", kVersion}, {"wants", "store"}, {"client", tools::to_hex(us)}, {"writes", writes}});
   welcome_ = tools::from_hex<Welcome>(peer_.expect("welcome", kGreetingMs).value("server", ""));
   server_ = import_jetty(config.context, welcome_.server.queue, welcome_.server.token);
-  memory_there_ = import_memory(config.context, welcome_.segment, welcome_.server.token);
+  memory_there_ = import_memory(config.context, welcome_.memory, welcome_.memory_token, access_of(writes));
   if (config.mode == Mode::kLoad) aperture_ = open_aperture(memory_there_.get());
 }
 
@@ -199,10 +200,11 @@ size_t Client::Engine::take_completions() {
   for (int i = 0; i < count; ++i) {
     const urma_cr_t& record = records[i];
     if (record.status != URMA_CR_SUCCESS) {
-      throw ToolError(record.status == URMA_CR_ACK_TIMEOUT_ERR
-                          ? std::string("the server's NIC does not answer any more")
-                          : fmt::format("a request to the server failed with status {}: did the server end?",
-                                        static_cast<int>(record.status)));
+      throw ToolError(
+          record.status == URMA_CR_ACK_TIMEOUT_ERR
+              ? std::string("the server's NIC does not answer any more")
+              : fmt::format("the server's NIC refuses a request (status {}): the server ended, or it ended this client",
+                            static_cast<int>(record.status)));
     }
     if (record.flag.bs.s_r == 1) {
       on_message(static_cast<uint32_t>(record.user_ctx), record.completion_len);

@@ -4,10 +4,12 @@
 // its end tells each of them that the other one is gone.
 //
 //   client                                 server
-//   hello {version, wants}         ->
-//                                  <-      stat {...}, if that is what it wants; else
-//   hello {.., queue, token}       ->      a queue for this client
-//                                  <-      welcome {queue, token, segment, geometry}
+//   hello {version, wants: stat}   ->
+//                                  <-      stat {keys, ...}
+// or
+//   hello {.., wants: store,       ->      makes a queue for this client, and registers the memory for it
+//          client, writes}
+//                                  <-      welcome {server}
 #pragma once
 
 #include <urma_api.h>
@@ -28,8 +30,14 @@ struct Introduction {
 
 struct Welcome {
   Introduction server;
-  urma_seg_t segment;
+  urma_seg_t memory;
+  urma_token_t memory_token;
   Geometry geometry;
 };
+
+// What a client may do in the memory.
+constexpr uint32_t access_of(bool writes) {
+  return writes ? URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC : URMA_ACCESS_READ;
+}
 
 }  // namespace ub::kv

@@ -45,9 +45,7 @@ std::optional<Extent> Heap::take_hole(uint32_t units) {
   return hole;
 }
 
-std::optional<Extent> Heap::take(uint32_t units) { return take_between(units, units); }
-
-std::optional<Extent> Heap::take_between(uint32_t units, uint32_t most) {
+std::optional<Extent> Heap::take(uint32_t units, uint32_t most) {
   const auto hole = take_hole(units);
   if (!hole) return std::nullopt;
   const Extent taken = {hole->unit, std::min(hole->units, most)};

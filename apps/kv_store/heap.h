@@ -23,10 +23,9 @@ class Heap {
   uint32_t epoch() const { return epoch_; }
   uint64_t free_units() const { return free_; }
 
-  // So many units in a row. Nothing: there is no such place before the next sweep.
-  std::optional<Extent> take(uint32_t units);
-  // At least so many units, at most `most`; in a fragmented heap not many more than were asked for.
-  std::optional<Extent> take_between(uint32_t units, uint32_t most);
+  // At least so many units in a row, at most `most`; in a fragmented heap not many more than are needed. Nothing: there
+  // is no such place before the next sweep.
+  std::optional<Extent> take(uint32_t units, uint32_t most);
 
   // begin_sweep(), then keep() for all that is in use, then end_sweep().
   void begin_sweep();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
+#include <map>
 
 #include "apps/aperture/memory.h"
 #include "apps/kv_store/client.h"
@@ -119,9 +120,14 @@ CLI::App* add_client(CLI::App& app, const std::string& name, const std::string& 
 
 CLI::App* add_operation(CLI::App& app, const std::string& name, const std::string& what, Options& o) {
   CLI::App* command = add_client(app, name, what, o);
-  const std::map<std::string, Mode> modes = {{"read", Mode::kRead}, {"write", Mode::kWrite}, {"load", Mode::kLoad}};
-  command->add_option("--mode", o.client.mode, "how it reaches the server's memory: read, write or load")
-      ->transform(CLI::CheckedTransformer(modes));
+  static const std::map<std::string, Mode> kModes = {
+      {"read", Mode::kRead}, {"write", Mode::kWrite}, {"load", Mode::kLoad}};
+  command
+      ->add_option_function<std::string>(
+          "--mode", [&o](const std::string& mode) { o.client.mode = kModes.at(mode); },
+          "how it reaches the server's memory: by READs, also by WRITEs, or by loads")
+      ->check(CLI::IsMember({"read", "write", "load"}))
+      ->default_str("read");
   add_device(command, o);
   return command;
 }

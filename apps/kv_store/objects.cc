@@ -76,10 +76,10 @@ Segment register_memory(urma_context_t* context, void* memory, uint64_t bytes, u
   return Segment(need(urma_register_seg(context, &cfg), "register memory"));
 }
 
-TargetSegment import_memory(urma_context_t* context, const urma_seg_t& segment, urma_token_t token) {
+TargetSegment import_memory(urma_context_t* context, const urma_seg_t& segment, urma_token_t token, uint32_t access) {
   urma_seg_t there = segment;
   urma_import_seg_flag_t flag = {};
-  flag.bs.access = URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC;
+  flag.bs.access = access;
   return TargetSegment(need(urma_import_seg(context, &there, &token, 0, flag), "import the server's memory"));
 }
 

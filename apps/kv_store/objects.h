@@ -42,7 +42,7 @@ TargetJetty import_jetty(urma_context_t*, const urma_jetty_id_t&, urma_token_t);
 // Zeroed memory, which a daemon reaches, too.
 Memory allocate(uint64_t bytes);
 Segment register_memory(urma_context_t*, void* memory, uint64_t bytes, uint32_t access, urma_token_t = {});
-TargetSegment import_memory(urma_context_t*, const urma_seg_t&, urma_token_t);
+TargetSegment import_memory(urma_context_t*, const urma_seg_t&, urma_token_t, uint32_t access);
 Aperture open_aperture(urma_target_seg_t*);
 
 inline urma_sge_t piece(uint64_t address, uint64_t bytes, urma_target_seg_t* segment) {

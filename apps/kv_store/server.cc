@@ -28,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kBatch = 16;
+constexpr int kPatienceMs = 1000;       // with a client that has begun to speak
 constexpr uint32_t kReplies = 512;      // of a session, under way
 constexpr uint32_t kLongReplies = 160;  // of these
 constexpr uint32_t kTurnsBetweenLooks = 256;
@@ -65,6 +66,7 @@ struct Server::Session {
   const uint32_t number;
   bool ended = false;
   // Once it has introduced itself:
+  Segment memory;  // of the store, for this client alone
   Memory buffers;
   Segment segment;
   Jetty jetty;
@@ -81,14 +83,13 @@ Server::Server(const ServerConfig& config)
       token_(random_token()),
       memory_(allocate(geometry_.bytes())),
       messages_(allocate(uint64_t{message_bytes_} * config.receives)),
-      segment_(register_memory(config.context, memory_.get(), geometry_.bytes(),
-                               URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC, token_)),
       messages_segment_(register_memory(config.context, messages_.get(), uint64_t{message_bytes_} * config.receives,
                                         URMA_ACCESS_LOCAL_ONLY)),
       store_(static_cast<std::byte*>(memory_.get()), geometry_),
       jfce_(make_jfce(config.context)),
       jfc_(make_jfc(config.context, config.receives + 4 * kReplies, jfce_.get())),
       jfr_(make_jfr(config.context, config.receives, jfc_.get(), token_)),
+      jetty_(make_jetty(config.context, 1, jfc_.get(), jfr_.get())),
       listener_(config.port),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   for (uint32_t i = 0; i < config.receives; ++i) post_receives({&i, 1});
@@ -162,7 +163,7 @@ void Server::greet(Session& session) {
   if (session.peer.socket().state() == tools::TcpSocket::State::kClosed) return end(session, "");
   try {
     if (session.jetty) throw ToolError("it says more than was agreed");
-    const Json hello = session.peer.expect("hello", kGreetingMs);
+    const Json hello = session.peer.expect("hello", kPatienceMs);
     if (hello.value("version", 0) != kVersion) throw ToolError("it is of another version");
     if (hello.value("wants", "") == "stat") {
       const Store::Stat s = store_.stat();
@@ -182,7 +183,10 @@ void Server::greet(Session& session) {
     std::iota(session.free_buffers.begin(), session.free_buffers.end(), 0);
     session.jetty = make_jetty(config_.context, kReplies, jfc_.get(), jfr_.get(), sizeof(Reply));
     session.client = import_jetty(config_.context, client.queue, client.token);
-    const Welcome welcome = {{session.jetty->jetty_id, token_}, segment_->seg, geometry_};
+    const urma_token_t token = random_token();
+    session.memory = register_memory(config_.context, memory_.get(), geometry_.bytes(),
+                                     access_of(hello.value("writes", false)), token);
+    const Welcome welcome = {{jetty_->jetty_id, token_}, session.memory->seg, token, geometry_};
     session.peer.send("welcome", {{"server", tools::to_hex(welcome)}});
   } catch (const std::exception& e) {
     tools::throw_if_stopped();
@@ -198,16 +202,21 @@ void Server::end(Session& session, const std::string& why) {
   if (!why.empty()) fmt::print(stderr, "{}: client {}: {}\n", kProgram, session.peer.socket().peer_address(), why);
 }
 
+// Requests of the client that are still on their way, and those of a client that was only stopped, find no registered
+// memory any more. So what it was granted may be given to others at once.
 void Server::remove_ended() {
   std::erase_if(sessions_, [this](const auto& session) {
-    if (session->ended) store_.forget(session->number, Clock::now());
-    return session->ended;
+    if (!session->ended) return false;
+    session->memory.reset();
+    store_.forget(session->number);
+    return true;
   });
 }
 
-Server::Session* Server::session_of(uint32_t jetty_id) {
+// nullptr: it has ended.
+Server::Session* Server::find_session(auto is_it) {
   for (auto& session : sessions_) {
-    if (session->jetty && session->jetty->jetty_id.id == jetty_id && !session->ended) return session.get();
+    if (session->client && !session->ended && is_it(*session)) return session.get();
   }
   return nullptr;
 }
@@ -234,22 +243,27 @@ size_t Server::serve() {
   uint32_t buffers[kBatch], received = 0;
   for (int i = 0; i < count; ++i) {
     const urma_cr_t& record = records[i];
-    Session* session = session_of(record.local_id);
     if (record.flag.bs.s_r == 1) {
       const auto buffer = static_cast<uint32_t>(record.user_ctx);
       buffers[received++] = buffer;
-      if (session != nullptr && record.status == URMA_CR_SUCCESS) answer(*session, buffer, record.completion_len);
-      continue;
+      Session* sender = find_session([&](const Session& session) {
+        return std::memcmp(&session.client->id, &record.remote_id, sizeof record.remote_id) == 0;
+      });
+      if (sender != nullptr && record.status == URMA_CR_SUCCESS) answer(*sender, buffer, record.completion_len);
+    } else {
+      on_reply_sent(record);
     }
-    if (session == nullptr) continue;
-    if (record.status != URMA_CR_SUCCESS) {
-      end(*session, fmt::format("a reply cannot be delivered (status {})", static_cast<int>(record.status)));
-      continue;
-    }
-    session->free_buffers.push_back(static_cast<uint32_t>(record.user_ctx));
   }
   if (received != 0) post_receives({buffers, received});
   return static_cast<size_t>(count);
+}
+
+// A reply that cannot be delivered is the end of its client, of which the TCP connection may tell later.
+void Server::on_reply_sent(const urma_cr_t& record) {
+  Session* session = find_session([&](const Session& each) { return each.jetty->jetty_id.id == record.local_id; });
+  if (session == nullptr) return;
+  if (record.status != URMA_CR_SUCCESS) return end(*session, "");
+  session->free_buffers.push_back(static_cast<uint32_t>(record.user_ctx));
 }
 
 void Server::answer(Session& session, uint32_t buffer, uint32_t bytes) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server of kv_store: a Store in registered memory, a TCP port where clients introduce themselves, and a queue for
-// each of them, on which it answers their messages. READs, WRITEs and loads of clients need nothing of it.
+// The server of kv_store: a Store, a queue that takes messages of clients, and a TCP port where they introduce
+// themselves. Each client gets a queue for what it is answered, so that one who does not take its replies delays nobody
+// else, and a registration of the memory. Both end with it. READs, WRITEs and loads of clients need nothing of the
+// server's thread.
 //
 // Thread: one. The constructor throws tools::ToolError with a sentence: no memory, the port is taken, and so on. What
 // goes wrong with a client ends that client alone, and is said on stderr.
@@ -52,6 +54,7 @@ class Server {
   struct Session;
 
   size_t serve();
+  void on_reply_sent(const urma_cr_t&);
   void look_at_connections(int timeout_ms);
   void accept_client();
   void greet(Session&);
@@ -63,7 +66,7 @@ class Server {
   void reply_long(Session&, const Reply&, std::string_view content);
   void end(Session&, const std::string& why);
   void remove_ended();
-  Session* session_of(uint32_t jetty_id);
+  Session* find_session(auto is_it);
   void post_receives(std::span<const uint32_t> buffers);  // a batch of completions at most
 
   const ServerConfig config_;
@@ -71,11 +74,12 @@ class Server {
   const uint32_t message_bytes_;
   const urma_token_t token_;
   Memory memory_, messages_;
-  Segment segment_, messages_segment_;
+  Segment messages_segment_;
   Store store_;
   Jfce jfce_;
   Jfc jfc_;
   Jfr jfr_;
+  Jetty jetty_;  // takes the messages of all clients
   tools::TcpListener listener_;
   int epoll_ = -1;
   std::vector<std::unique_ptr<Session>> sessions_;

@@ -106,22 +106,18 @@ Word Store::write(const KeyHash& hash, std::string_view key, std::string_view va
 }
 
 std::optional<Extent> Store::take(uint32_t units, uint32_t most, Instant now) {
-  auto place = heap_.take_between(units, most);
+  auto place = heap_.take(units, most);
   if (place || (!garbage_ && now - swept_ < kBetweenSweeps)) return place;
   sweep(now);
-  return heap_.take_between(units, most);
+  return heap_.take(units, most);
 }
 
 // A place is named by one slot at most, once, and only after it was granted or taken. So what no slot names now, and
 // nobody may write to, is named never again: slots may be looked at one after the other while clients exchange them.
 void Store::sweep(Instant now) {
-  std::erase_if(quarantined_, [now](const Quarantined& q) { return q.until <= now; });
   heap_.begin_sweep();
   for (const Grant& grant : grants_) {
     for (Extent extent : grant.extents) heap_.keep(extent);
-  }
-  for (const Quarantined& q : quarantined_) {
-    for (Extent extent : q.extents) heap_.keep(extent);
   }
   index_.each([this](Word word) {
     if (lies_in_heap(word)) heap_.keep({word.unit(), word.units()});
@@ -141,7 +137,7 @@ const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {
   while (got < wanted && made.extents.size() < kMostExtents) {
     const uint32_t most = std::max(units, wanted - got);
     // Only the first place is worth a sweep, which would begin another epoch.
-    const auto extent = made.extents.empty() ? take(units, most, now) : heap_.take_between(units, most);
+    const auto extent = made.extents.empty() ? take(units, most, now) : heap_.take(units, most);
     if (!extent) break;
     made.extents.push_back(*extent);
     got += extent->units;
@@ -156,10 +152,8 @@ bool Store::release(uint32_t owner, uint64_t number) {
   return std::erase_if(grants_, [=](const Grant& g) { return g.owner == owner && g.number == number; }) != 0;
 }
 
-void Store::forget(uint32_t owner, Instant now) {
-  for (Grant& grant : grants_) {
-    if (grant.owner == owner) quarantined_.push_back({std::move(grant.extents), now + kQuarantine});
-  }
+void Store::forget(uint32_t owner) {
+  garbage_ = true;
   std::erase_if(grants_, [owner](const Grant& g) { return g.owner == owner; });
 }
 

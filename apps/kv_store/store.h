@@ -31,8 +31,6 @@ class Store {
  public:
   using Instant = std::chrono::steady_clock::time_point;
 
-  // Requests of a client that has died may be on their way for so long. Until then nobody gets what it was granted.
-  static constexpr std::chrono::seconds kQuarantine{5};
   // Of what clients replaced the server hears late. So it looks for that when there is no room, but not all the time.
   static constexpr std::chrono::milliseconds kBetweenSweeps{100};
 
@@ -70,8 +68,8 @@ class Store {
   const Grant* grant(uint32_t owner, uint32_t units, Instant now);
   // The owner writes there no more: slots name all that counts. False: it has no such grant.
   bool release(uint32_t owner, uint64_t number);
-  // The owner has died.
-  void forget(uint32_t owner, Instant now);
+  // The owner is gone, and none of its requests can reach the memory any more.
+  void forget(uint32_t owner);
 
   struct Stat {
     uint64_t keys, heap_units, free_units, granted_units, sweeps;
@@ -79,11 +77,6 @@ class Store {
   Stat stat() const;
 
  private:
-  struct Quarantined {
-    std::vector<Extent> extents;
-    Instant until;
-  };
-
   Status check(std::string_view key, std::string_view value) const;
   std::optional<uint64_t> slot_of(const KeyHash&, std::string_view key) const;
   Result replace(uint64_t slot, const KeyHash&, std::string_view key, std::string_view value, Instant now);
@@ -101,11 +94,10 @@ class Store {
   Heap heap_;
   std::map<std::string, uint64_t, std::less<>> keys_;  // to slots
   std::vector<Grant> grants_;
-  std::vector<Quarantined> quarantined_;
   uint64_t grants_made_ = 0;
   uint64_t sweeps_ = 0;
   Instant swept_{};
-  bool garbage_ = false;  // since the last sweep the server replaced or removed something, or a client released a grant
+  bool garbage_ = false;  // since the last sweep the server replaced or removed something, or a grant came back
 };
 
 }  // namespace ub::kv

@@ -216,6 +216,25 @@ TEST_P(ClientTest, finds_keys_in_lines_behind_their_home) {
   EXPECT_EQ(status, Status::kFull);
 }
 
+// Whatever it had under way. What it was granted comes back, so that this does not fill the store.
+TEST_P(ClientTest, may_go_in_the_middle_of_its_work) {
+  const std::string value(100'000, 'v');
+  for (int round = 0; round < 20; ++round) {
+    Client client(config());
+    std::string got;
+    get(client, "key1", &got);
+    for (uint64_t i = 0; i < 20; ++i) {
+      const std::string key = "key" + std::to_string(i % 5);
+      ASSERT_TRUE(i % 2 == 0 ? client.start_put(key, value, i) : client.start_get(key, i));
+    }
+  }
+  Client client(config());
+  std::string got;
+  EXPECT_EQ(put(client, "key1", "last"), Status::kOk);
+  EXPECT_EQ(get(client, "key1", &got), Status::kOk);
+  EXPECT_EQ(got, "last");
+}
+
 TEST_P(ClientTest, fails_with_a_sentence_when_the_server_ends) {
   Client client(config());
   put(client, "k", "v");

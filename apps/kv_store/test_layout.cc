@@ -101,7 +101,7 @@ TEST(Heap, gives_each_unit_once) {
   Heap heap(1000);
   std::vector<bool> taken(1000);
   uint64_t units = 0;
-  while (const auto place = heap.take(7)) {
+  while (const auto place = heap.take(7, 7)) {
     for (uint32_t i = 0; i < 7; ++i) {
       ASSERT_LT(place->unit + i, 1000u);
       EXPECT_FALSE(taken[place->unit + i]);
@@ -111,8 +111,8 @@ TEST(Heap, gives_each_unit_once) {
   }
   EXPECT_EQ(units, 994u);
   EXPECT_EQ(heap.free_units(), 6u);
-  EXPECT_TRUE(heap.take(6));
-  EXPECT_FALSE(heap.take(1));
+  EXPECT_TRUE(heap.take(6, 6));
+  EXPECT_FALSE(heap.take(1, 1));
 }
 
 TEST(Heap, has_after_a_sweep_what_nobody_kept) {
@@ -130,7 +130,7 @@ TEST(Heap, has_after_a_sweep_what_nobody_kept) {
     heap.end_sweep();
     EXPECT_EQ(heap.epoch(), 1u);
     EXPECT_EQ(heap.free_units(), static_cast<uint64_t>(std::count(used.begin(), used.end(), false)));
-    while (const auto place = heap.take(1)) {
+    while (const auto place = heap.take(1, 1)) {
       ASSERT_LT(place->unit, units);
       EXPECT_FALSE(used[place->unit]);
       used[place->unit] = true;
@@ -144,8 +144,8 @@ TEST(Heap, leaves_large_holes_for_large_records) {
   heap.begin_sweep();
   for (uint32_t unit = 0; unit < 500; unit += 10) heap.keep({unit, 5});  // holes of 5, and the rest in one piece
   heap.end_sweep();
-  for (int i = 0; i < 49; ++i) EXPECT_TRUE(heap.take(5));
-  EXPECT_TRUE(heap.take(500));
+  for (int i = 0; i < 49; ++i) EXPECT_TRUE(heap.take(5, 5));
+  EXPECT_TRUE(heap.take(500, 500));
 }
 
 TEST(Grants, give_each_place_once_and_are_released_when_all_is_done) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kv_trial: a client of kv_store that puts, gets, removes and scans for some seconds and checks all that it reads.
+// kv_trial: a client of kv_store that puts, gets, removes and scans and checks all that it reads.
 // Others do the same at the same time, and may be killed.
 //
 // A value tells by itself whether it is whole: its first bytes say of what the rest is made. Values of a key that one
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -26,7 +25,6 @@ namespace {
 using namespace ub::kv;
 using ub::tools::kExitWrongData;
 using ub::tools::ToolError;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string host = "localhost";
@@ -36,7 +34,7 @@ struct Options {
   uint32_t keys = 20;            // of each client, and as many of all
   uint32_t most_value = 1 << 20;
   uint32_t window = 8;
-  double seconds = 2;
+  uint64_t operations = 0;  // 0: until it is stopped
   bool look = false;
 };
 
@@ -75,11 +73,11 @@ class Trial {
   }
 
   void run() {
-    const auto end = Clock::now() + std::chrono::duration<double>(o_.seconds);
     std::vector<Completion> ended(o_.window);
-    while (Clock::now() < end || client_.under_way() != 0) {
+    const auto goes_on = [this] { return o_.operations == 0 || started_ < o_.operations; };
+    while (goes_on() || client_.under_way() != 0) {
       ub::tools::throw_if_stopped();
-      while (client_.under_way() < o_.window && Clock::now() < end) start();
+      while (client_.under_way() < o_.window && goes_on()) start();
       const size_t count = client_.poll(ended);
       for (size_t i = 0; i < count; ++i) check(ended[i]);
     }
@@ -148,6 +146,7 @@ class Trial {
     key.action = dice < 2 ? kScan : !may_write || dice < 50 ? kGet : dice < 92 ? kPut : kRemove;
     key.seen_at_start = key.newest;
     key.busy = true;
+    ++started_;
     switch (key.action) {
       case kGet:
         client_.start_get(key.name, which);
@@ -177,7 +176,7 @@ class Trial {
     if (ended.status == Status::kFailed || ended.status == Status::kTooLarge || ended.status == Status::kFull) {
       need(ended.status, "an operation");
     }
-    if (++done_[key.action] == 200 && key.action == kGet) {
+    if (++done_[key.action] == 50 && key.action == kGet) {
       fmt::print("client {} is under way\n", o_.me);
       std::fflush(stdout);
     }
@@ -226,6 +225,7 @@ class Trial {
   std::mt19937 random_;
   std::vector<Key> keys_;
   uint32_t puts_ = 0;
+  uint64_t started_ = 0;
   uint64_t done_[kActions] = {};
 };
 
@@ -261,7 +261,7 @@ int main(int argc, char** argv) {
   app.add_option("--keys", o.keys, "of each client");
   app.add_option("--most-value", o.most_value, "bytes")->check(CLI::PositiveNumber);
   app.add_option("--window", o.window);
-  app.add_option("--seconds", o.seconds);
+  app.add_option("--operations", o.operations, "0: until it is stopped");
   app.add_flag("--look", o.look, "check and replace what is there, when others have ended");
   try {
     app.parse(argc, argv);

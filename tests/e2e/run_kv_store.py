@@ -104,11 +104,12 @@ class Tests:
 
     def together(self):
         """The heap is so small that places are used again all the time."""
-        for most_value in (1 << 20, 2000):
-            memory, clients = ("160m" if most_value == 1 << 20 else "128k"), ("read", "write", "write", "load")
+        clients = ("read", "write", "write", "load")
+        for most_value, memory, operations in ((1 << 20, "160m", 600), (2000, "128k", 3000)):
             limit = ("--value-limit", most_value)
             with self.server("-m", memory, *limit) as port:
-                trials = [self.trial(port, mode, "--me", me, "--clients", len(clients), "--most-value", most_value)
+                trials = [self.trial(port, mode, "--me", me, "--clients", len(clients), "--operations", operations,
+                                     "--most-value", most_value)
                           for me, mode in enumerate(clients)]
                 try:
                     texts = [trial.expect(0, 60) for trial in trials]
@@ -125,20 +126,21 @@ class Tests:
         """Clients die in the middle of whatever they do; those that live notice nothing, and no key is lost."""
         clients = 8
         with self.server("-m", "160m") as port:
-            def start(me, mode, seconds):
-                return self.trial(port, mode, "--me", me, "--clients", clients, "--seconds", seconds, "--keys", 10,
-                                  "--most-value", 200_000)
-            living = [start(0, "write", 4), start(1, "read", 4)]
+            def start(me, mode):
+                return self.trial(port, mode, "--me", me, "--clients", clients, "--keys", 10, "--most-value", 200_000)
+            living = [start(0, "write"), start(1, "read")]
             mortal = []
             try:
                 for me in range(2, clients):
-                    victim = start(me, MODES[me % 2], 60)
+                    victim = start(me, MODES[me % 2])
                     mortal.append(victim)
                     victim.wait_for_text("is under way")
-                    time.sleep(0.05 * me)
+                    time.sleep(0.02 * me)
                     victim.kill()
                 for trial in living:
-                    trial.expect(0, 60)
+                    trial.wait_for_text("is under way")
+                    trial.kill(signal.SIGTERM)
+                    trial.expect(INTERRUPTED, 60)
             finally:
                 for trial in living + mortal:
                     trial.kill()
@@ -149,7 +151,7 @@ class Tests:
         trials = []
         try:
             port = server.wait_for_text(r"TCP port (\d+)").group(1)
-            trials = [self.trial(port, mode, "--me", me, "--clients", len(MODES), "--seconds", 60, "--most-value", 1000)
+            trials = [self.trial(port, mode, "--me", me, "--clients", len(MODES), "--most-value", 1000)
                       for me, mode in enumerate(MODES)]
             for trial in trials:
                 trial.wait_for_text("is under way")
