@@ -65,6 +65,9 @@ TargetJetty import_jetty(urma_context_t* context, const urma_jetty_id_t& id, urm
 }
 
 Memory allocate(uint64_t bytes) { return Memory(need(softub_alloc(bytes), fmt::format("allocate {} bytes", bytes))); }
+Memory allocate_for_readers(uint64_t bytes) {
+  return Memory(need(softub_alloc_shared(bytes, SOFTUB_SHARE_READ), fmt::format("allocate {} bytes", bytes)));
+}
 
 Segment register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access, urma_token_t token) {
   urma_seg_cfg_t cfg = {};

@@ -41,6 +41,8 @@ TargetJetty import_jetty(urma_context_t*, const urma_jetty_id_t&, urma_token_t);
 
 // Zeroed memory, which a daemon reaches, too.
 Memory allocate(uint64_t bytes);
+// The same; programs of this host may map it for reading, so that their NICs READ it without packets.
+Memory allocate_for_readers(uint64_t bytes);
 Segment register_memory(urma_context_t*, void* memory, uint64_t bytes, uint32_t access, urma_token_t = {});
 TargetSegment import_memory(urma_context_t*, const urma_seg_t&, urma_token_t, uint32_t access);
 Aperture open_aperture(urma_target_seg_t*);
