@@ -4,9 +4,10 @@
 // say, hang-ups in between. Meanwhile the owner registers, offers, takes rights away and asks who holds.
 //
 // A model knows what each program must be told: it gets memory only if the segment and the offer permit that, to write
-// only if they permit that, too, and else a sentence; and one notice when its right has ended. The NIC must name all
-// holders who have not hung up, and nobody else. No descriptor may be left behind. The whole input decides whether the
-// door is nearly full from the beginning, which takes as long as a hundred other inputs.
+// only if they permit that, too, and else a sentence; and one notice when its right has ended. NICs get a gate, too,
+// which is closed by then. The NIC must name all holders who have not hung up, and nobody else. No descriptor may be left
+// behind. The whole input decides whether the door is nearly full from the beginning, which takes as long as a hundred
+// other inputs.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -41,6 +42,7 @@ constexpr uint32_t kUasid = 5;
 struct Host {
   char directory[32] = "/tmp/softub-fuzz-XXXXXX";
   ipc::Fd memories[kMemories];
+  ipc::LifeSign life;
   ShmPort port;
   ShareDoor* door = nullptr;
 
@@ -50,6 +52,7 @@ struct Host {
     limit.rlim_cur = limit.rlim_max;
     UB_ASSERT(setrlimit(RLIMIT_NOFILE, &limit) == 0 && mkdtemp(directory) != nullptr);
     std::string error;
+    UB_ASSERT(life.begin(&error));
     for (ipc::Fd& memory : memories) memory = ipc::create_sealed_memfd("fuzz", kMemoryBytes, &error);
     port.set_door([this](ipc::Fd socket, const ShmPort::Wish& wish) {
       if (const auto* hello = std::get_if<ShareHello>(&wish)) return door->admit(std::move(socket), *hello);
@@ -71,6 +74,7 @@ class World {
  public:
   World(Host& host, bool crowded) : host_(host) {
     host.door = &*door_;
+    door_->give_gates(host.life.reader());
     for (size_t i = 0; i < kPlaceCount; ++i) core_.turn(i);
     for (size_t i = 0; i < kPlaceCount - 1; ++i) offer(i, i != 1);
     const size_t programs = crowded ? ShareDoor::kMaxHolders - 2 : 0;
@@ -126,13 +130,18 @@ class World {
     askers_.emplace_back(&p, hello.request);
   }
   void answer(Program& p, ShareRequest r) {
-    if (holders_.size() == ShareDoor::kMaxHolders) sweep();
+    if (holders_.size() >= sweep_at_) {
+      sweep();
+      sweep_at_ = std::clamp(2 * holders_.size(), ShareDoor::kFewHolders, ShareDoor::kMaxHolders);
+    }
     const auto offer = std::ranges::find_if(offers_, [&](const auto& o) { return core_.may(r, o.first, kAccessRead); });
     if (holders_.size() == ShareDoor::kMaxHolders || offer == offers_.end()) return refuse(p);
     const bool writes = r.writes != 0 && offer->second && core_.may(r, offer->first, kAccessWrite);
     r.writes = writes ? 1 : 0;
+    r.atomics = writes && r.atomics != 0 && core_.may(r, offer->first, kAccessAtomic) ? 1 : 0;
     const int memory = host_.memories[SmallCore::place_of(offer->first).memory].get();
-    p.at_nic = p.hear({writes ? Kind::kToWrite : Kind::kToRead, file_of(memory)});
+    const Kind kind = writes ? Kind::kToWrite : Kind::kToRead;
+    p.at_nic = p.hear({kind, file_of(memory), r.places != 0, r.atomics != 0});
     if (p.at_nic) holders_.push_back({&p, offer->first, r, false});
   }
   void look() {
@@ -140,7 +149,8 @@ class World {
     core_.forget();
     for (Holder& h : holders_) {
       const bool may_still = core_.may(h.right, h.segment, kAccessRead) &&
-                             (h.right.writes == 0 || core_.may(h.right, h.segment, kAccessWrite));
+                             (h.right.writes == 0 || core_.may(h.right, h.segment, kAccessWrite)) &&
+                             (h.right.atomics == 0 || core_.may(h.right, h.segment, kAccessAtomic));
       if (!may_still && !std::exchange(h.told, true)) h.program->hear({Kind::kNotice});
     }
   }
@@ -176,6 +186,7 @@ class World {
     sweep();
     std::vector<std::pair<int, uint32_t>> wanted, found;
     for (const Holder& h : holders_) {
+      if (h.right.places != 0) continue;  // nobody stays inside
       if (SmallCore::place_of(h.segment).memory == memory) wanted.emplace_back(h.right.process, h.told ? 1 : 0);
     }
     for (const ipc::ShareHolder& h : door_->holders(host_.memories[memory].get(), core_.rights())) {
@@ -232,6 +243,8 @@ class World {
   void ask(Input& in, size_t place) {
     const auto changes = in.take<uint8_t>();
     ShareHello hello = good_hello(place, (changes & 1) != 0);
+    hello.request.places = (changes & 5) == 5 ? 1 : 0;
+    hello.request.atomics = (changes & 8) != 0 ? 1 : 0;
     if ((changes & 6) == 6) hello.request.token_value = SmallCore::kToken + in.below(3);
     if ((changes & 24) == 24) hello.request.length -= in.take<uint8_t>();
     if ((changes & 96) == 96) hello.request.address += static_cast<uint64_t>(in.take<int8_t>());
@@ -284,7 +297,7 @@ class World {
         ++core_.revocations;
         return;
       case 10:
-        segment.access = static_cast<uint8_t>(in.below(4) * kAccessRead);
+        segment.access = static_cast<uint8_t>(in.below(8) * kAccessRead);
         core_.revocations += in.below(2);  // without it, a peer revoked the token id
         return;
       case 11:
@@ -302,6 +315,7 @@ class World {
   std::optional<ShareDoor> door_{std::in_place};
   SmallCore core_;
   uint32_t seen_revocations_ = 0;
+  size_t sweep_at_ = ShareDoor::kFewHolders;
   std::deque<Program> programs_;
   std::vector<std::pair<Program*, ShareRequest>> askers_;
   std::vector<Holder> holders_;

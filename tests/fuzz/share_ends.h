@@ -10,10 +10,12 @@
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dataplane/share_door.h"
 #include "lib/base/assert.h"
+#include "lib/ipc/access_gate.h"
 #include "lib/ipc/lane.h"
 #include "lib/ipc/link_hello.h"
 #include "lib/ipc/unix_socket.h"
@@ -111,6 +113,8 @@ struct Message {
   enum class Kind : uint8_t { kRefusal, kOtherRefusal, kToRead, kToWrite, kNotice };  // other: of a link or a lane
   Kind kind;
   ino_t file = 0;
+  bool gate = false;  // the memory comes with a gate, for a NIC
+  bool atomics = false;
 
   void check(std::span<const std::byte> bytes, int memory) const {
     const bool writable = kind == Kind::kToWrite, grants = writable || kind == Kind::kToRead;
@@ -127,6 +131,7 @@ struct Message {
       const auto reply = as<ipc::ShareReply>(bytes);
       UB_ASSERT(reply.magic == ipc::kShareMagic && reply.version == ipc::kShareVersion && reply.bytes == sizeof reply);
       UB_ASSERT(reply.refused == (grants ? 0 : 1) && reply.writable == (writable ? 1 : 0));
+      UB_ASSERT(reply.atomics == (atomics ? 1 : 0));
       UB_ASSERT(has_sentence(reply) == !grants);
     }
     if (grants) check_memory(memory, writable);
@@ -160,6 +165,7 @@ struct Program {
   bool ended = false;          // it will not say anything
   size_t words = 0;            // those that the NIC has not taken off
   std::vector<Message> inbox;  // what it must have been told, and has not read
+  ipc::Mapping gate;           // it is a NIC, and got one
 
   // All that there is to read must be all that it was told.
   void read() {
@@ -176,10 +182,19 @@ struct Program {
         if (!at_nic) socket.reset();
         return;
       }
-      UB_ASSERT(!inbox.empty() && fd_count <= 1);
+      UB_ASSERT(!inbox.empty() && fd_count <= (inbox.front().gate ? 3 : 1));
       inbox.front().check(std::span(message).first(bytes), fds[0].get());
+      if (inbox.front().gate) take_gate(fds[1].get(), fds[2].get());
+      if (inbox.front().kind == Message::Kind::kNotice && gate) UB_ASSERT(!passes());
       inbox.erase(inbox.begin());
     }
+  }
+  // Through its gate.
+  bool passes() const {
+    auto* own = reinterpret_cast<ipc::AccessGate*>(gate.data());
+    const bool entered = own->enter();
+    if (entered) own->leave();
+    return entered;
   }
   // The NIC tells it something. False: it has hung up.
   bool hear(Message message) {
@@ -192,6 +207,17 @@ struct Program {
   void hang_up() {
     socket.reset();
     ended = true;
+  }
+
+ private:
+  void take_gate(int gate_page, int life_page) {
+    std::string why;
+    ipc::Mapping life;
+    UB_ASSERT(ipc::check_sealed_memfd(gate_page, ipc::AccessGate::kBytes, &why));
+    UB_ASSERT(gate.map(gate_page, ipc::AccessGate::kBytes, &why));
+    UB_ASSERT(!life.map(life_page, ipc::LifePage::kBytes, &why));
+    UB_ASSERT(life.map(life_page, ipc::LifePage::kBytes, &why, false));
+    UB_ASSERT(!reinterpret_cast<const ipc::LifePage*>(life.data())->is_dead());
   }
 };
 
