@@ -5,9 +5,9 @@
 //
 // A model knows what each program must be told: it gets memory only if the segment and the offer permit that, to write
 // only if they permit that, too, and else a sentence; and one notice when its right has ended. NICs get a gate, too,
-// which is closed by then. The NIC must name all holders who have not hung up, and nobody else. No descriptor may be left
-// behind. The whole input decides whether the door is nearly full from the beginning, which takes as long as a hundred
-// other inputs.
+// which is closed by then. The NIC must name all holders who have not hung up, and nobody else. No descriptor may be
+// left behind. The whole input decides whether the door is nearly full from the beginning, which takes as long as a
+// hundred other inputs.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
