@@ -261,7 +261,8 @@ static bool places(void) {
   return strcmp(softub_placement(), "embedded") == 0 && (wish == NULL || strcmp(wish, "false") != 0);
 }
 
-// Each takes a tenth of a microsecond. By packets it takes what the scheduler takes, where the owner spins on its memory.
+// Each takes a tenth of a microsecond. By packets it takes what the scheduler takes, where the owner spins on its
+// memory.
 static uint32_t rounds(void) { return places() ? 100000 : 500; }
 
 static uint64_t packets(void) {
