@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "lib/base/channel_counts.h"
 #include "lib/base/status.h"
@@ -288,8 +289,9 @@ struct MappedConfig {
 struct RegisteredSegment {
   uint32_t handle = 0;  // for Sge::segment
   uint32_t token_id = 0;
-  bool shareable = false;  // others of this host may map it; whoever registers says so
+  uint32_t shareable = 0;  // 1: others of this host may map it, which the NIC around the Core says
 };
+static_assert(std::has_unique_object_representations_v<RegisteredSegment>);  // recordings have its bytes
 
 constexpr uint32_t kMinMtu = 1024, kMaxMtu = 8192;  // the MTU of a link or channel is a power of two
 constexpr uint32_t kMinSegmentBytes = 32 * 1024;    // of the segments that a WRITE or READ is cut into

@@ -169,7 +169,7 @@ class EmbeddedBackend final : public Backend {
         nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
     if (status != Status::kOk) return status;
     if (const auto share = shareable_->share_of(config.memory, config.length)) {
-      out->shareable = nic_->offer_share(out->handle, direct, share->memory.get(), share->writable);
+      out->shareable = nic_->offer_share(out->handle, direct, share->memory.get(), share->writable) ? 1 : 0;
     }
     return status;
   }

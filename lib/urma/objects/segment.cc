@@ -149,7 +149,7 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
   pub.token_id = &token->pub;
   pub.handle = registered.handle;
   segment->handle = registered.handle;
-  if (registered.shareable) pub.seg.attr.value |= kSegmentShareable;
+  if (registered.shareable != 0) pub.seg.attr.value |= kSegmentShareable;
   set_key(*segment, cfg.flag.bs.token_policy, cfg.token_value.token);
   token->pub.ref.atomic_cnt.fetch_add(1);
   add_child(ctx);

@@ -426,7 +426,7 @@ Status DaemonBackend::register_segment(const SegmentConfig& config, RegisteredSe
   Client::Answer answer;
   Status status = call(request, &answer);
   if (status == Status::kOk) {
-    const bool shareable = heap_->shareable_area(config.memory) != 0;
+    const uint32_t shareable = heap_->shareable_area(config.memory) != 0 ? 1 : 0;
     *out = {answer->segment.handle, answer->segment.token_id, shareable};
     status = remember(AppCall::kUnregister, out->handle, [&] {
       std::lock_guard guard(segments_lock_);
