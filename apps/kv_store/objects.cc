@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <string_view>
+
 #include "apps/aperture/failure.h"
 #include "tools/common/tool_error.h"
 
@@ -65,8 +67,10 @@ TargetJetty import_jetty(urma_context_t* context, const urma_jetty_id_t& id, urm
 }
 
 Memory allocate(uint64_t bytes) { return Memory(need(softub_alloc(bytes), fmt::format("allocate {} bytes", bytes))); }
-Memory allocate_for_readers(uint64_t bytes) {
-  return Memory(need(softub_alloc_shared(bytes, SOFTUB_SHARE_READ), fmt::format("allocate {} bytes", bytes)));
+Memory allocate_for_clients(uint64_t bytes) {
+  const bool by_daemon = std::string_view(softub_placement()) == "daemon";
+  const uint32_t rights = SOFTUB_SHARE_READ | (by_daemon ? 0 : SOFTUB_SHARE_WRITE);
+  return Memory(need(softub_alloc_shared(bytes, rights), fmt::format("allocate {} bytes", bytes)));
 }
 
 Segment register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access, urma_token_t token) {

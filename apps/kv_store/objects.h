@@ -41,8 +41,9 @@ TargetJetty import_jetty(urma_context_t*, const urma_jetty_id_t&, urma_token_t);
 
 // Zeroed memory, which a daemon reaches, too.
 Memory allocate(uint64_t bytes);
-// The same; programs of this host may map it for reading, so that their NICs READ it without packets.
-Memory allocate_for_readers(uint64_t bytes);
+// The same; programs of this host may map it as the token that they have allows, so that their NICs need no packets. A
+// daemon would not reach memory that others may write to, so there it is for reading.
+Memory allocate_for_clients(uint64_t bytes);
 Segment register_memory(urma_context_t*, void* memory, uint64_t bytes, uint32_t access, urma_token_t = {});
 TargetSegment import_memory(urma_context_t*, const urma_seg_t&, urma_token_t, uint32_t access);
 Aperture open_aperture(urma_target_seg_t*);

@@ -81,7 +81,7 @@ Server::Server(const ServerConfig& config)
       geometry_(geometry_of(config)),
       message_bytes_(units_of_record(kMostKey, config.most_value) * kUnit),
       token_(random_token()),
-      memory_(allocate_for_readers(geometry_.bytes())),
+      memory_(allocate_for_clients(geometry_.bytes())),
       messages_(allocate(uint64_t{message_bytes_} * config.receives)),
       messages_segment_(register_memory(config.context, messages_.get(), uint64_t{message_bytes_} * config.receives,
                                         URMA_ACCESS_LOCAL_ONLY)),
