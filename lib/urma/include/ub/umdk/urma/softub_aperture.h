@@ -446,6 +446,10 @@ bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
  * is no barrier against a hostile program of the same user. A daemon reaches the latter through this program only, as
  * memory that is not of softub_alloc().
  *
+ * Whoever imports the segment on the same host need not map it to profit: its NIC carries out WRITEs, READs and atomics
+ * there itself, without packets, as far as token and permissions allow (docs/aperture.md). That right ends at once where
+ * a mapping can only be asked back.
+ *
  * Any thread, after urma_init; may block while it asks the daemon for memory.
  *
  * @param rights SOFTUB_SHARE_*: one or both.
