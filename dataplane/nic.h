@@ -449,7 +449,7 @@ class Nic {
   std::mutex errands_;                          // one at a time
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
-  bool places_ = true;
+  bool places_ = false;
   uint32_t posts_without_packets_ = 0;
   ipc::LifeSign life_;  // the helper's
   ShareDoor shares_;  // under ownership, but for those who come

@@ -58,13 +58,16 @@ bool is_hung_up(int socket) {
 }  // namespace
 
 ShareDoor::~ShareDoor() {
-  std::vector<Holder*> closed;
   for (Holder& holder : holders_) {
-    if (!holder.gate || holder.told) continue;
-    holder.access()->close();
-    closed.push_back(&holder);
+    if (!holder.told) holder.close_gate();
   }
-  await_outside(closed);
+  await_outside();
+}
+
+void ShareDoor::Holder::close_gate() {
+  if (!gate) return;
+  access()->close();
+  awaited = true;
 }
 
 void ShareDoor::admit(ipc::Fd socket, const ipc::ShareHello& hello) {
@@ -109,7 +112,7 @@ void ShareDoor::answer(Asker& asker, const Rights& rights) {
   ipc::Fd reader;
   if (!writable && !(reader = ipc::reopen_to_read(offer->memory.get(), &why))) return refuse(asker.socket.get(), why);
   // Known before it has the memory: there is no holder whom nobody knows.
-  holders_.push_back({std::move(asker.socket), segment, offer->file, request, false, {}, {}});
+  holders_.push_back({std::move(asker.socket), segment, offer->file, request, false, {}, false, {}});
   Holder& holder = holders_.back();
   ipc::Fd gate;
   if (request.places != 0 && !make_gate(holder, &gate, &why)) {
@@ -153,31 +156,33 @@ void ShareDoor::tell_holders(const Rights& rights) {
     const auto& [segment, offer] = each;
     return !rights.has_segment(offer.owner, segment, offer.local_address);
   });
-  std::vector<Holder*> closed;
   for (Holder& holder : holders_) {
     if (holder.told || still_may(holder.right, holder.segment, rights)) continue;
-    if (holder.gate) {
-      holder.access()->close();
-      closed.push_back(&holder);
-    }
+    holder.close_gate();
     const ipc::ShareNotice notice{ipc::kShareMagic};
     ipc::send_message(holder.socket.get(), bytes_of(notice), {});
     holder.told = true;
   }
-  await_outside(closed);
+  await_outside();
 }
 
-// Nobody enters any more. Waits for those who are inside; whoever was killed there does not come out.
-void ShareDoor::await_outside(const std::vector<Holder*>& closed) {
+// Nobody enters the gates that were closed. Waits for those who are inside; whoever was killed there does not come out.
+void ShareDoor::await_outside() {
   constexpr int kLooks = 1000;  // before the processor is left to them; most copies are over then
   constexpr Duration kPause = microseconds(20);
-  const auto is_inside = [](const Holder* holder) { return holder->access()->is_inside(); };
+  const auto may_be_inside = [this] {
+    for (Holder& holder : holders_) holder.awaited = holder.awaited && holder.access()->is_inside();
+    return std::ranges::any_of(holders_, &Holder::awaited);
+  };
   for (int look = 0; look < kLooks; ++look) {
-    if (std::ranges::none_of(closed, is_inside)) return;
+    if (!may_be_inside()) return;
   }
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kGatePatience.ns);
-  const auto is_awaited = [&](const Holder* holder) { return is_inside(holder) && !is_hung_up(holder->socket.get()); };
-  while (std::ranges::any_of(closed, is_awaited) && std::chrono::steady_clock::now() < until) ipc::pause_for(kPause);
+  while (may_be_inside() && std::chrono::steady_clock::now() < until) {
+    for (Holder& holder : holders_) holder.awaited = holder.awaited && !is_hung_up(holder.socket.get());
+    ipc::pause_for(kPause);
+  }
+  for (Holder& holder : holders_) holder.awaited = false;  // who stays inside is not awaited again
 }
 
 void ShareDoor::sweep() {

@@ -91,9 +91,11 @@ class ShareDoor {
     ino_t file;  // no other memory has this number as long as it is held
     ipc::ShareRequest right;
     bool told;
-    ipc::Mapping gate;  // of a NIC, else none
+    ipc::Mapping gate;     // of a NIC, else none
+    bool awaited = false;  // its gate was closed just now, and it may still be inside
 
     ipc::AccessGate* access() const { return reinterpret_cast<ipc::AccessGate*>(gate.data()); }
+    void close_gate();
     Accesses taken;  // what take_accesses() has told of it
   };
 
@@ -102,7 +104,7 @@ class ShareDoor {
   const Offer* find(const ipc::ShareRequest&, const Rights&, uint32_t* segment, bool* writable, std::string* why);
   bool make_gate(Holder& holder, ipc::Fd* descriptor, std::string* why) const;
   void tell_holders(const Rights&);
-  static void await_outside(const std::vector<Holder*>& closed);
+  void await_outside();
   void count_accesses(Holder& holder);
   void sweep();
 

@@ -435,10 +435,7 @@ static void two_at_once(void) {
   stop_obedient(second);
 }
 
-static const struct {
-  const char* name;
-  void (*run)(void);
-} cases[] = {
+static const struct named_case cases[] = {
     {"found", found},
     {"attached", attached},
     {"names of one's own", own_names},
@@ -463,13 +460,7 @@ int main(int argc, char** argv) {
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
   context = open_nic();
   owner = start_obedient();
-  int failed = 0;
-  for (uint32_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    if (strstr(cases[i].name, argc > 2 ? argv[2] : "") == NULL) continue;
-    begin_case(cases[i].name);
-    cases[i].run();
-    failed += !end_case();
-  }
+  int failed = run_named_cases(cases, sizeof cases / sizeof *cases, argc > 2 ? argv[2] : "");
   begin_case("end");
   stop_obedient(owner);
   check_number("urma_delete_context", urma_delete_context(context), URMA_SUCCESS);

@@ -485,10 +485,7 @@ static void visitor_exits(void) {
   close_queue(&us.queue);
 }
 
-static const struct {
-  const char* name;
-  void (*run)(void);
-} cases[] = {
+static const struct named_case cases[] = {
     {"bytes are right", bytes_are_right},
     {"atomics", atomics},
     {"data before a flag", data_before_flag},
@@ -516,13 +513,7 @@ int main(int argc, char** argv) {
   us.bytes = aligned_alloc(PAGE, BYTES);
   us.memory = register_memory(us.context, us.bytes, BYTES, URMA_ACCESS_LOCAL_ONLY);
   us.owner = start_obedient();
-  int failed = 0;
-  for (uint32_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    if (strstr(cases[i].name, argc > 2 ? argv[2] : "") == NULL) continue;
-    begin_case(cases[i].name);
-    cases[i].run();
-    failed += !end_case();
-  }
+  int failed = run_named_cases(cases, sizeof cases / sizeof *cases, argc > 2 ? argv[2] : "");
   begin_case("end");
   stop_obedient(us.owner);
   check_number("urma_unregister_seg", urma_unregister_seg(us.memory), URMA_SUCCESS);

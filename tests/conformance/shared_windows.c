@@ -615,10 +615,7 @@ static void bad_arguments(void) {
   done_with(seg);
 }
 
-static const struct {
-  const char* name;
-  void (*run)(void);
-} cases[] = {
+static const struct named_case cases[] = {
     {"bytes are right", bytes},
     {"a part of the memory", part_of_it},
     {"mapped by default", by_default},
@@ -649,13 +646,7 @@ int main(int argc, char** argv) {
   install_handler();
   context = open_nic();
   owner = start_obedient();
-  int failed = 0;
-  for (uint32_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    if (strstr(cases[i].name, argc > 2 ? argv[2] : "") == NULL) continue;
-    begin_case(cases[i].name);
-    cases[i].run();
-    failed += !end_case();
-  }
+  int failed = run_named_cases(cases, sizeof cases / sizeof *cases, argc > 2 ? argv[2] : "");
   begin_case("end");
   stop_obedient(owner);
   check_number("urma_delete_context", urma_delete_context(context), URMA_SUCCESS);

@@ -43,6 +43,17 @@ bool end_case(void) {
 
 bool case_failed(void) { return failed; }
 
+int run_named_cases(const struct named_case* cases, size_t count, const char* part) {
+  int failures = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (strstr(cases[i].name, part) == NULL) continue;
+    begin_case(cases[i].name);
+    cases[i].run();
+    failures += !end_case();
+  }
+  return failures;
+}
+
 void in_variant(const char* name) { variant_name = name; }
 
 void fail_case(const char* what, const char* got, const char* expected) {

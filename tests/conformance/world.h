@@ -159,6 +159,15 @@ int run(struct queue* q, const struct request* r);
 // Takes the asynchronous events that wait, and fails the case if one is not JFC_ERR of this queue. How many?
 int take_async_events(urma_context_t* context, const urma_jfc_t* jfc);
 
+// ---- cases ------------------------------------------------------------------------------------------------
+
+struct named_case {
+  const char* name;
+  void (*run)(void);
+};
+// Those whose name has that part; how many failed.
+int run_named_cases(const struct named_case* cases, size_t count, const char* part);
+
 // ---- cases of bad_start.c ---------------------------------------------------------------------------------
 
 int run_bad_starts(void);  // before urma_init: cases of a start that fails; how many did

@@ -45,13 +45,11 @@ Status remove_mapped(CoreState& s, uint32_t handle) {
   return Status::kOk;
 }
 
-std::byte* mapped_memory(CoreState& s, const SendQueue& q, const Wqe& wqe, uint8_t access, void** gate) {
-  if (wqe.target == 0 || wqe.target > s.targets.high_water()) return nullptr;
-  const Target& target = s.targets[wqe.target];
-  if (!target.in_use || target.owner != q.owner || target.mode != Mode::kRm) return nullptr;
-  for (uint32_t index = bucket_of(s, target.instance, wqe.token_id); index != 0;) {
+std::byte* mapped_memory(CoreState& s, Owner owner, const InstanceId& instance, const Wqe& wqe, uint8_t access,
+                         void** gate) {
+  for (uint32_t index = bucket_of(s, instance, wqe.token_id); index != 0;) {
     const MappedMemory& m = s.mapped[index];
-    const bool named = m.token_id == wqe.token_id && m.instance == target.instance && m.owner == q.owner;
+    const bool named = m.token_id == wqe.token_id && m.instance == instance && m.owner == owner;
     if (named && may_access(m, wqe, access)) {
       *gate = m.gate;
       return m.memory + (wqe.remote_address - m.address);

@@ -12,8 +12,9 @@ namespace ub {
 Status add_mapped(CoreState& s, const MappedConfig& config, uint32_t* handle);
 Status remove_mapped(CoreState& s, uint32_t handle);
 
-// The memory of the range, if the element of this queue may access it in that way (one of kAccessRead, kAccessWrite,
-// kAccessAtomic); nullptr: packets have to ask its owner. `*gate` is the host's name for it.
-std::byte* mapped_memory(CoreState& s, const SendQueue& q, const Wqe& wqe, uint8_t access, void** gate);
+// The memory of the range at that instance, if the element of this application may access it in that way (one of
+// kAccessRead, kAccessWrite, kAccessAtomic); else nullptr. `*gate` is the host's name for it.
+std::byte* mapped_memory(CoreState& s, Owner owner, const InstanceId& instance, const Wqe& wqe, uint8_t access,
+                         void** gate);
 
 }  // namespace ub

@@ -13,6 +13,7 @@
 #include "lib/transport/resource/mapped_memory.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/segmentation.h"
 #include "lib/transport/ta/send_completion.h"
 #include "lib/transport/ta/send_ring.h"
@@ -52,9 +53,8 @@ class MappedRequests {
  private:
   // Is no request of the queue under way, and does nothing but its target say where they go, and when?
   static bool is_usual(const SendQueue& q) {
-    const bool ordered = q.pinned || q.rol || q.rot || q.context != 0;
     return q.started_head == q.started_tail && q.state == QueueState::kReady && !has_admitted(q) && q.waits_for == 0 &&
-           !ordered && !q.unreliable && q.limits == nullptr && !q.marker_pending && !q.waiter;
+           !keeps_order(q) && !q.unreliable && q.limits == nullptr && !q.marker_pending && !q.waiter;
   }
 
   // May the element be one? With nothing before it under way, it may ask for any order.
@@ -64,6 +64,13 @@ class MappedRequests {
     const bool one_range = wqe.sge_count == 1 && (wqe.flags & ~kKnown) == 0 && wqe.sge.length >= wqe.length;
     const bool is_usual_form = wqe.exclusive == 0 && wqe.place_order <= 2 && wqe.length != 0;
     return (is_inline || one_range) && is_usual_form && valid_element(wqe);
+  }
+
+  // Remote memory of the element; nullptr: packets have to ask its owner.
+  std::byte* remote_range(const SendQueue& q, const Wqe& wqe, uint8_t access, void** gate) {
+    if (!names_target(s_, q, wqe) || s_.targets[wqe.target].mode != Mode::kRm) [[unlikely]]
+      return nullptr;
+    return mapped_memory(s_, q.owner, s_.targets[wqe.target].instance, wqe, access, gate);
   }
 
   // False: it is not for us, and nothing has happened.
@@ -82,7 +89,7 @@ class MappedRequests {
 
   bool write(SendQueue& q, const Wqe& wqe) {
     void* gate;
-    std::byte* const remote = mapped_memory(s_, q, wqe, kAccessWrite, &gate);
+    std::byte* const remote = remote_range(q, wqe, kAccessWrite, &gate);
     if (remote == nullptr) return false;
     const std::byte* const local = (wqe.flags & kWrInline) != 0 ? inline_bytes(wqe) : local_range(q, wqe);
     if (local == nullptr || !host_.write_mapped(gate, remote, local, wqe.length)) return false;
@@ -91,7 +98,7 @@ class MappedRequests {
   }
   bool read(SendQueue& q, const Wqe& wqe) {
     void* gate;
-    const std::byte* const remote = mapped_memory(s_, q, wqe, kAccessRead, &gate);
+    const std::byte* const remote = remote_range(q, wqe, kAccessRead, &gate);
     if (remote == nullptr) return false;
     std::byte* const local = local_range(q, wqe);
     if (local == nullptr || !host_.read_mapped(gate, local, remote, wqe.length)) return false;
@@ -100,7 +107,7 @@ class MappedRequests {
   }
   bool run_atomic(SendQueue& q, const Wqe& wqe) {
     void* gate;
-    std::byte* const remote = mapped_memory(s_, q, wqe, kAccessAtomic, &gate);
+    std::byte* const remote = remote_range(q, wqe, kAccessAtomic, &gate);
     if (remote == nullptr || reinterpret_cast<uintptr_t>(remote) % wqe.length != 0) return false;
     std::byte* const local = local_range(q, wqe);
     if (local == nullptr) return false;

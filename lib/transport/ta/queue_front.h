@@ -123,6 +123,9 @@ inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus 
   return q.state != QueueState::kSuspended;
 }
 
+// Is an order of its requests kept that others see, by its channel or target?
+inline bool keeps_order(const SendQueue& q) { return q.pinned || q.rol || q.rot || q.context != 0; }
+
 // Does the element name a target of the queue's owner?
 inline bool names_target(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (wqe.target == 0 || wqe.target > s.targets.high_water()) return false;

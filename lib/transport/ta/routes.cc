@@ -9,8 +9,7 @@ namespace {
 
 // Does nothing but its target decide which channel carries its straight requests, and when?
 bool may_have_routes(const SendQueue& q) {
-  const bool ordered = q.pinned || q.rol || q.rot || q.context != 0;
-  return !ordered && !q.takes_other_turns && q.limits == nullptr;
+  return !keeps_order(q) && !q.takes_other_turns && q.limits == nullptr;
 }
 
 // May shorter requests than the one that was chosen for take this channel, too? Where there is CTP, they go by that.

@@ -23,7 +23,7 @@ class Mapped : public UbPair {
     map(kAccessRead | kAccessWrite | kAccessAtomic);
   }
 
-  void map(uint8_t access) {
+  void map(uint8_t access, Owner owner = 0) {
     MappedConfig c;
     c.instance = b.id;
     c.memory = b.memory.data();
@@ -33,6 +33,7 @@ class Mapped : public UbPair {
     c.token_id = b.segment.token_id;
     c.token = {true, UbNode::kToken};
     c.access = access;
+    c.owner = owner;
     ASSERT_EQ(a.core->add_mapped(c, &mapped), Status::kOk);
   }
   /// Posts a request to b's memory, `place` bytes behind its half, and does not ring.
@@ -373,6 +374,14 @@ TEST_F(Mapped, many_memories_are_told_apart) {
   EXPECT_TRUE(at_once());
   EXPECT_TRUE(arrived(64));
   EXPECT_EQ(others, (std::array<std::byte, 128>{}));
+}
+
+TEST_F(Mapped, what_another_application_has_mapped_is_not_ours) {
+  ASSERT_EQ(a.core->remove_mapped(mapped), Status::kOk);
+  map(kAccessRead | kAccessWrite, Owner{5});
+  post(WrOp::kWrite, 64);
+  expect_packets(CrStatus::kSuccess);
+  EXPECT_EQ(mapped_requests(), 0u);
 }
 
 TEST_F(Mapped, bad_memory_is_refused) {
