@@ -184,10 +184,12 @@ class Bench:
         """If the case fails and the guest does not answer ARP any more, it is the guest that broke: another one gets the
         case once more."""
         self.run_once(case)
-        if case.result == "pass" or self.guest.answers():
+        if case.result == "pass":
             return
-        print(f"{case.name()} {case.result}: {case.cause}\n    The guest's card answers nobody any more; booted anew. "
-              f"What it says:\n{self.state_of_guest()}", flush=True)
+        print(f"{case.name()} {case.result}: {case.cause}\n    What the guest says:\n{self.state_of_guest()}", flush=True)
+        if self.guest.answers():
+            return
+        print("    The guest's card answers nobody any more; booted anew.", flush=True)
         self.reboots += 1
         if self.reboots > MOST_REBOOTS:
             raise RuntimeError(f"{self.reboots} guests broke")
