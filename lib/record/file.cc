@@ -21,7 +21,9 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/looking/call_log.h"
 #include "lib/transport/roce/state.h"
+#ifndef UB_COMMIT  // tools that compile the simulator by themselves define it
 #include "record_commit.h"
+#endif
 
 namespace ub::record {
 

@@ -7,14 +7,19 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import rewrite
 
+TOOL_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent  # of mutants.h
+sys.path.insert(0, str(TOOL_ROOT / "tests/sim"))
+import sim_sources  # noqa: E402
+
 FLAGS = ["-std=c++20", "-O1", "-g1", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=0"]
+FLAGS += [f"-D{name}='\"{value}\"'" for name, value in sim_sources.DEFINED.items()]
 ERROR = re.compile(r"^(\S+?):(\d+):(\d+): (?:fatal )?error:", re.M)
 NAMED = re.compile(r"In instantiation of .*ub::mut::.*unsigned int N = (\d+)")  # gcc and the mutant's own template
 MAX_ROUNDS = 30
-TOOL_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent  # of mutants.h
 
 
 def object_of(source):

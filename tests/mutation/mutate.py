@@ -18,9 +18,10 @@ import pathlib
 import subprocess
 import sys
 
-import build
+import build  # finds sim_sources
 import equivalents
 import report
+import sim_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 UNIT = ("transport", "cc", "tp", "ta", "setup", "resource", "roce")
@@ -41,7 +42,7 @@ class Project:
                                        for e in ("h", "cc")))
         sim = [p for p in globbed(root, "tests/sim/*.cc") if "\nint main(" not in (self.root / p).read_text()]
         units = globbed(root, *(f"tests/unit/{part}/*.cc" for part in UNIT))
-        self.sources = globbed(root, "lib/base/*.cc", "lib/impair/*.cc", "lib/transport/**/*.cc", "tests/mutation/*.cc") + sim + units
+        self.sources = globbed(root, *(f"{part}/**/*.cc" for part in (*sim_sources.LIBRARIES, "tests/mutation"))) + sim + units
         self.equivalents = "tests/mutation/equivalents*.def"
 
 

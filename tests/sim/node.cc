@@ -82,7 +82,7 @@ void Node::boot() {
   UB_ASSERT(arena_.take(SimCore::arena_bytes(config_)));
   host_ = std::make_unique<SimHost>(world_, *this);
   core_ = std::make_unique<SimCore>(config_, arena_.data(), *host_);
-  core_->look(true);
+  core_->look(world_.mappings == nullptr);
   const Options& o = world_.options;
   link_ = core_->add_link({.mtu = o.mtu,
                            .icrc_optional = o.icrc_optional,

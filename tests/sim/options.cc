@@ -338,6 +338,12 @@ Straight draw_straight(uint64_t seed) {
   return pick<Straight>(rng, {Straight::kAll, Straight::kAll, Straight::kSome, Straight::kNone});
 }
 
+// The same, of memory that is mapped.
+double draw_mapped(uint64_t seed) {
+  Prng rng(seed ^ 0x3a99);
+  return maybe<double>(rng, 0.2, {0.5, 1});
+}
+
 // The same, of apertures.
 ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
@@ -416,6 +422,7 @@ Options Options::draw_for_programs(uint64_t seed) {
   if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   if (o.compact && o.lossless) o.core.compact_answers = rng.chance(0.5);
   o.core.straight = draw_straight(seed);
+  o.core.mapped = draw_mapped(seed);
   draw_paths(o);
   if (o.net.paths > 1) draw_congestion(o);  // seeds with one path stay what they were before there were several
   return o;
@@ -463,6 +470,7 @@ Options Options::draw(uint64_t seed) {
   draw_cna(o);
   o.work.priorities = draw_priorities(o.seed);
   o.core.straight = draw_straight(o.seed);
+  o.core.mapped = draw_mapped(o.seed);
   o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
   return o;
 }
@@ -559,6 +567,7 @@ std::string Options::text() const {
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
   LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers), LINE(core.straight), LINE(core.bells_send);
+  LINE(core.mapped);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);

@@ -68,6 +68,7 @@ struct CoreOptions {
   bool compact_answers = true;  // to requests of ROL by CTP
   Straight straight = Straight::kAll;
   bool bells_send = true;  // whoever rings owns the Core, as a thread of an embedded NIC does, and sends at once
+  double mapped = 0;  // share of the regions that the host of an application has mapped (mappings.h)
   double cna = 0;  // share of the instances that want RTP over UB's own network header
   double rol = 0;  // share of the instances that make channels of ROL
 };

@@ -6,6 +6,7 @@
 
 #include "tests/sim/at_rest.h"
 #include "tests/sim/equipment.h"
+#include "tests/sim/mappings.h"
 #include "tests/sim/path_fault.h"
 #include "tests/sim/requests.h"
 
@@ -51,6 +52,7 @@ class Batch {
  public:
   Batch(uint64_t seed, bool verbose)
       : world_(Options::draw_for_programs(seed), verbose), first_((seed - 1) * kProgramsPerSeed) {
+    if (world_.options.core.mapped != 0) world_.mappings = std::make_unique<Mappings>(world_);
     for (uint32_t i = 0; i < 2; ++i) {
       world_.add_node({wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort}).boot();
     }

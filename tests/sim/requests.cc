@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tests/sim/mappings.h"
+
 namespace ub::sim {
 namespace {
 
@@ -266,6 +268,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   }
   if (q->ud()) aim(world, q, s, &w, &e);
   if (w.remote != nullptr) {
+    if (world.mappings && !q->qp) world.mappings->prepare(node, q->owner, *w.remote);
     e.remote_address = w.remote->address + w.remote_offset;
     e.token_id = s.wrong == Wrong::kTokenId ? 0xffff0 : w.remote->registered.token_id;
     if (w.remote->token.required) {

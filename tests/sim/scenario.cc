@@ -4,6 +4,7 @@
 #include "lib/transport/tp/paths.h"
 #include "tests/sim/apertures.h"
 #include "tests/sim/at_rest.h"
+#include "tests/sim/mappings.h"
 #include "tests/sim/workload.h"
 
 namespace ub::sim {
@@ -236,6 +237,7 @@ RunResult run_scenario(const Options& options, RunWishes wishes) {
     world.model.on_last_word = [&world](const Wr& w) { world.reached->judged_last_byte(world.options, w); };
   }
   if (options.aperture.handles != 0) world.apertures = std::make_unique<Apertures>(world);
+  if (options.core.mapped != 0 && wishes.record.empty()) world.mappings = std::make_unique<Mappings>(world);
   Workload load(world);
   run_phases(world, load);
   return result_of(world);

@@ -6,6 +6,7 @@
 
 #include "lib/base/word_copy.h"
 #include "tests/sim/apertures.h"
+#include "tests/sim/mappings.h"
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
@@ -136,8 +137,11 @@ CopyResult UnrecordedSimHost::enqueue(Pending p, const std::byte* memory) {
 }
 
 void UnrecordedSimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
+  put(node_.find_region(dst), dst, src, bytes);
+}
+
+void UnrecordedSimHost::put(const Region* r, std::byte* dst, const std::byte* src, size_t bytes) {
   std::memcpy(dst, src, bytes);
-  const Region* r = node_.find_region(dst);
   if (r == nullptr || bytes == 0) return;
   if (r->hostile && holds_pattern(src, bytes))
     world_.model.fail("node %u: the hostile application got bytes that are not its own: %s", node_.index(),
@@ -158,13 +162,19 @@ uint128 UnrecordedSimHost::do_atomic(const AtomicRequest& request) {
   return run_atomic(request);
 }
 
+// Local memory is read for a request that it belongs to.
+void UnrecordedSimHost::check_used(const std::byte* src, size_t bytes) {
+  const Region* r = node_.find_region(src);
+  if (r != nullptr && r->local && r->free.overlaps(r->offset_of(src), bytes))
+    world_.model.fail("node %u: gather of %zu bytes reads offset %llu of region %u, which no request uses",
+                      node_.index(), bytes, static_cast<unsigned long long>(r->offset_of(src)), r->uid);
+}
+
 CopyResult UnrecordedSimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("gather", src, bytes, true, &result)) return result;
-  if (const Region* r = node_.find_region(src); r != nullptr && r->local && r->free.overlaps(r->offset_of(src), bytes))
-    world_.model.fail("node %u: gather of %zu bytes reads offset %llu of region %u, which no request uses",
-                      node_.index(), bytes, static_cast<unsigned long long>(r->offset_of(src)), r->uid);
+  check_used(src, bytes);
   if (defer(src) || world_.options.host.gather_ns != 0)
     return enqueue({.kind = Kind::kGather,
                     .tag = tag,
@@ -224,6 +234,46 @@ CopyResult UnrecordedSimHost::atomic(const AtomicRequest& request, uint128* old,
                    request.address);
   *old = do_atomic(request);
   return CopyResult::kDone;
+}
+
+Region* UnrecordedSimHost::pass(void* gate, const char* what, const std::byte* remote, size_t bytes) {
+  world_.meddle(node_);
+  const Gate& g = *static_cast<const Gate*>(gate);
+  if (world_.reached) world_.reached->reach(g.is_open() ? ReachedState::kMapped : ReachedState::kMappedShut);
+  if (!g.is_open()) return nullptr;
+  if (!g.region->holds(remote, bytes))
+    world_.model.fail("node %u: %s of %zu bytes beyond region %u, which is mapped", node_.index(), what, bytes,
+                      g.region->uid);
+  return g.region;
+}
+
+bool UnrecordedSimHost::write_mapped(void* gate, std::byte* remote, const std::byte* local, size_t bytes) {
+  CopyResult result;
+  const Region* r = pass(gate, "WRITE", remote, bytes);
+  if (r == nullptr || !admit("mapped WRITE", local, bytes, true, &result)) return false;
+  check_used(local, bytes);
+  world_.model.arrived(r, r->offset_of(remote));
+  put(r, remote, local, bytes);
+  return true;
+}
+
+bool UnrecordedSimHost::read_mapped(void* gate, std::byte* local, const std::byte* remote, size_t bytes) {
+  CopyResult result;
+  const Region* r = pass(gate, "READ", remote, bytes);
+  if (r == nullptr || !admit("mapped READ", local, bytes, false, &result)) return false;
+  world_.model.touched(r, r->offset_of(remote), nullptr, bytes);
+  do_place(local, remote, bytes);
+  return true;
+}
+
+bool UnrecordedSimHost::atomic_mapped(void* gate, const AtomicRequest& request, uint128* old) {
+  const Region* r = pass(gate, "atomic", request.address, request.bytes);
+  if (r == nullptr) return false;
+  if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)
+    world_.model.fail("node %u: atomic on an address that is not aligned", node_.index());
+  world_.model.touched(r, r->offset_of(request.address), request.address, request.bytes);
+  *old = run_atomic(request);
+  return true;
 }
 
 void UnrecordedSimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {

@@ -38,6 +38,9 @@ class UnrecordedSimHost {
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag);
+  bool write_mapped(void* gate, std::byte* remote, const std::byte* local, size_t bytes);
+  bool read_mapped(void* gate, std::byte* local, const std::byte* remote, size_t bytes);
+  bool atomic_mapped(void* gate, const AtomicRequest& request, uint128* old);
   void load(std::byte* block, const std::byte* memory, size_t bytes);
   void store(std::byte* memory, const std::byte* block, size_t bytes);
   static constexpr bool kLooksClosely = true;
@@ -82,6 +85,10 @@ class UnrecordedSimHost {
   CopyResult enqueue(Pending, const std::byte* memory);
   bool is_held(const std::byte* held) const;
   void send_committed();
+  // The region that the gate stands for; null: it is shut.
+  Region* pass(void* gate, const char* what, const std::byte* remote, size_t bytes);
+  void check_used(const std::byte* src, size_t bytes);
+  void put(const Region*, std::byte* dst, const std::byte* src, size_t bytes);
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
   void do_gather(std::byte* dst, const std::byte* src, size_t bytes);
   uint128 do_atomic(const AtomicRequest& request);

@@ -8,6 +8,7 @@
 
 #include "lib/transport/wire/pretty_print.h"
 #include "tests/sim/apertures.h"
+#include "tests/sim/mappings.h"
 #include "tests/sim/packet_info.h"
 
 namespace ub::sim {

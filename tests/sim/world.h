@@ -26,6 +26,7 @@
 namespace ub::sim {
 
 class Apertures;
+class Mappings;
 
 class World {
  public:
@@ -84,6 +85,7 @@ class World {
   Network network;
   LastEvents last_events;
   std::unique_ptr<Apertures> apertures;  // null: no program loads or stores
+  std::unique_ptr<Mappings> mappings;    // null: nobody maps memory of others
   std::unique_ptr<Reached> reached;  // null: nobody wants to know
   bool verbose = false;
   std::string record_to;  // each Core is recorded in a file whose name begins so; empty: none is
