@@ -9,12 +9,13 @@ namespace ub::sim {
 Mappings::Mappings(World& world) : world_(world), rng_(world.options.seed ^ 0x3a99ed) {}
 
 void Mappings::prepare(Node& node, Owner owner, Region& region) {
-  constexpr double kUnmapOpen = 0.02, kUnmapShut = 0.5, kMap = 0.5;
+  constexpr double kShut = 0.05, kUnmapOpen = 0.02, kUnmapShut = 0.3, kMap = 0.5;
   Mapping& m = mappings_[{node.index(), node.epoch(), owner, region.uid}];
   if (!m.decided) m.wanted = rng_.chance(world_.options.core.mapped);
   m.decided = true;
   if (!m.wanted) return;
   if (m.handle != 0) {
+    m.gate->unwanted |= rng_.chance(kShut);
     if (rng_.chance(m.gate->is_open() ? kUnmapOpen : kUnmapShut)) unmap(node, m);
   } else if (may_map(region) && rng_.chance(kMap)) {
     map(node, owner, region, m);
@@ -27,7 +28,7 @@ bool Mappings::may_map(const Region& region) const {
 }
 
 void Mappings::map(Node& node, Owner owner, Region& region, Mapping& m) {
-  gates_.push_back({&region, region.token});
+  gates_.push_back({.region = &region, .token = region.token});
   m.gate = &gates_.back();
   const MappedConfig config{.instance = world_.instance_id(region.node, region.epoch),
                             .memory = region.memory(),
