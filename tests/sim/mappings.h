@@ -18,13 +18,15 @@ namespace ub::sim {
 class Node;
 class World;
 
-// A host's name for a mapped region. It is shut from the moment at which the region goes, its owner dies, the token that
-// was shown for the mapping is not good any more, or its owner wants so; the Core need not know of that.
+// A host's name for a mapped region. It is shut from the moment at which the region goes, its owner dies, the token
+// that was shown for the mapping is not good any more, or its owner wants so; the Core need not know of that.
 struct Gate {
   Region* region;
   Token token;
   bool unwanted = false;
-  bool is_open() const { return !unwanted && region->state == Region::State::kLive && region->token.fits(token.value); }
+  bool is_open() const {
+    return !unwanted && region->state == Region::State::kLive && region->token.fits(token.value);
+  }
 };
 
 class Mappings {
