@@ -50,8 +50,9 @@ void Client::Engine::connect(const ClientConfig& config) {
   const auto operations = static_cast<uint32_t>(operations_.size());
   jfc_ = make_jfc(config.context, (kRequestsAtOnce + 1) * operations + kBatch);
   jfr_ = make_jfr(config.context, operations, jfc_.get(), token_);
-  jetty_ = make_jetty(config.context, kRequestsAtOnce * operations, jfc_.get(), jfr_.get());
-  const Introduction us = {jetty_->jetty_id, token_};
+  messages_ = make_jetty(config.context, operations, jfc_.get(), jfr_.get());
+  accesses_ = make_jetty(config.context, kRequestsAtOnce * operations, jfc_.get(), jfr_.get());
+  const Introduction us = {messages_->jetty_id, token_};
   const bool writes = config.mode == Mode::kWrite;
   peer_.send("hello", {{"version", kVersion}, {"wants", "store"}, {"client", tools::to_hex(us)}, {"writes", writes}});
   welcome_ = tools::from_hex<Welcome>(peer_.expect("welcome", kGreetingMs).value("server", ""));
@@ -216,9 +217,9 @@ size_t Client::Engine::take_completions() {
   return static_cast<size_t>(count);
 }
 
-void Client::Engine::post(urma_jfs_wr_t* requests) {
+void Client::Engine::post(const Jetty& queue, urma_jfs_wr_t* requests) {
   urma_jfs_wr_t* bad = nullptr;
-  const urma_status_t status = urma_post_jetty_send_wr(jetty_.get(), requests, &bad);
+  const urma_status_t status = urma_post_jetty_send_wr(queue.get(), requests, &bad);
   if (status != URMA_SUCCESS) throw ToolError(fmt::format("a request cannot be posted: {}", std::strerror(status)));
 }
 

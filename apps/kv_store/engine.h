@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Client consists of: its queue, the server's memory, and operations that are under way. An operation goes from
+// What a Client consists of: its queues, the server's memory, and operations that are under way. An operation goes from
 // step to step; each step waits for something that the NIC brings:
 //
 //   get     by a hint: the record            put      by a hint: the record is written, the old one marked; then the
@@ -143,7 +143,7 @@ class Client::Engine {
 
   // The NIC.
   size_t take_completions();
-  void post(urma_jfs_wr_t*);
+  void post(const Jetty&, urma_jfs_wr_t*);
   void look_at_connection();
   urma_sge_t remote(uint64_t at, uint64_t bytes) const {
     return piece(memory_there_->seg.ubva.va + at, bytes, memory_there_.get());
@@ -158,7 +158,9 @@ class Client::Engine {
   Segment segment_;
   Jfc jfc_;
   Jfr jfr_;
-  Jetty jetty_;
+  // Two queues: what accesses memory of this host is done at once only while nothing of its queue is under way, and a
+  // message takes its time.
+  Jetty messages_, accesses_;
   TargetSegment memory_there_;
   TargetJetty server_;
   Aperture aperture_;

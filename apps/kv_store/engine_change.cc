@@ -82,7 +82,7 @@ bool Client::Engine::put_directly(Operation& put) {
   write.next = &mark;
   put.step = Step::kPlacing;
   put.waits = 2;
-  post(&write);
+  post(accesses_, &write);
   return true;
 }
 
@@ -97,7 +97,7 @@ void Client::Engine::publish(Operation& put) {
   exchange.cas.swap_data = put.next.bits();
   put.step = Step::kPublishing;
   put.waits = 1;
-  post(&exchange);
+  post(accesses_, &exchange);
 }
 
 void Client::Engine::on_published(Operation& put) {
@@ -155,7 +155,7 @@ void Client::Engine::send_message(Operation& operation, Op op, uint64_t argument
   operation.step = Step::kMessage;
   operation.waits = 2;  // the buffer is free again, and the reply is here
   ++counters_.messages;
-  post(&request);
+  post(messages_, &request);
 }
 
 void Client::Engine::on_message(uint32_t buffer, uint32_t bytes) {

@@ -133,7 +133,7 @@ void Client::Engine::fetch(Operation& get, Step step, uint64_t at, uint64_t byte
   request.rw.src = {&from, 1};
   request.rw.dst = {&to, 1};
   get.waits = 1;
-  post(&request);
+  post(accesses_, &request);
 }
 
 void Client::Engine::load(Operation& get, uint64_t at, uint64_t bytes) {
