@@ -36,7 +36,7 @@ Client::Engine::Engine(const ClientConfig& config)
   if (config.window == 0 || config.window > kMostWindow) {
     throw ToolError(tools::kExitUsage, fmt::format("a window is 1 to {} operations", kMostWindow));
   }
-  // Operations of the user are under way, or told and not free yet; parts of scans; the client's own.
+  // Operations of the user are under way, or told and not free yet; parts of scans and the like; the client's own.
   operations_.resize(3 * config.window + kMostInternal);
   try {
     connect(config);
@@ -44,6 +44,7 @@ Client::Engine::Engine(const ClientConfig& config)
     peer_.end_with(e);
   }
   allocate_operations();
+  if (config.mode == Mode::kWrite) probe();
 }
 
 void Client::Engine::connect(const ClientConfig& config) {
@@ -88,6 +89,13 @@ void Client::Engine::post_receive(uint32_t buffer) {
   if (urma_post_jfr_wr(jfr_.get(), &request, &bad) != URMA_SUCCESS) throw ToolError("cannot post a receive");
 }
 
+// A READ to memory that this host has mapped has ended when its post returns.
+void Client::Engine::probe() {
+  ++internal_;
+  fetch(take(Kind::kInternal), Step::kProbe, geometry().line_at(0), kUnit);
+  reads_at_once_ = take_completions() != 0;
+}
+
 // ---- operations -----------------------------------------------------------------------------------------------
 
 Client::Engine::Operation& Client::Engine::take(Kind kind) {
@@ -126,6 +134,8 @@ void Client::Engine::complete(Operation& operation, Status status) {
       return done_.push_back(&operation);
     case Kind::kPart:
       return on_part(operation);
+    case Kind::kPlace:
+      return on_place(operation);
     case Kind::kInternal:
       --internal_;
       return free(operation);
@@ -146,9 +156,12 @@ void Client::Engine::advance(Operation& operation) {
       return on_published(operation);
     case Step::kMessage:
       return on_reply(operation);
+    case Step::kProbe:
+      return complete(operation, Status::kOk);
     case Step::kFree:
     case Step::kBegun:
     case Step::kParts:
+    case Step::kPlace:
     case Step::kDone:
       break;  // these wait for nothing
   }

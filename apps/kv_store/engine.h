@@ -4,8 +4,9 @@
 // step to step; each step waits for something that the NIC brings:
 //
 //   get     by a hint: the record            put      by a hint: the record is written, the old one marked; then the
-//           else: lines of the index,                 slot is exchanged. Else, and after a lost race: a message
-//           then records that they name      others   a message, and its reply
+//           else: lines of the index,                 slot is exchanged. Without a hint: first a get, if READs take
+//           then records that they name               no time; else, and after a lost race: a message
+//                                            others   a message, and its reply
 //
 // Thread: one.
 #pragma once
@@ -47,9 +48,23 @@ class Client::Engine {
   enum class Kind : uint8_t {
     kUser,      // it has a cookie
     kPart,      // gets one record of a scan
+    kPlace,     // gets the record that a put replaces
     kInternal,  // asks for a grant, or gives it back
   };
-  enum class Step : uint8_t { kFree, kBegun, kHinted, kLines, kRecord, kPlacing, kPublishing, kMessage, kParts, kDone };
+  enum class Step : uint8_t {
+    kFree,
+    kBegun,
+    kHinted,
+    kLines,
+    kRecord,
+    kPlacing,
+    kPublishing,
+    kMessage,
+    kParts,  // a scan waits for its parts
+    kPlace,  // a put waits for what gets its place
+    kProbe,
+    kDone
+  };
 
   struct Place {
     uint64_t slot = 0;  // bytes from the first one of the memory
@@ -93,7 +108,7 @@ class Client::Engine {
     Grants::Grant* grant = nullptr;  // put: where the record is
 
     Scan scan;
-    Operation* parent = nullptr;  // of a part
+    Operation* parent = nullptr;  // of a part, or of what gets a place
     size_t item = 0;              // of the parent
   };
 
@@ -101,6 +116,7 @@ class Client::Engine {
   void connect(const ClientConfig&);
   void allocate_operations();
   void post_receive(uint32_t buffer);
+  void probe();
 
   // Operations.
   Operation* begin(std::string_view key, uint64_t cookie);
@@ -123,7 +139,10 @@ class Client::Engine {
   void run_loaded();
 
   // Puts without the server.
-  bool put_directly(Operation&);
+  bool put_by_accesses(Operation&);
+  bool put_directly(Operation&, const Hints::Hint&);
+  bool read_place(Operation&);
+  void on_place(Operation&);
   void publish(Operation&);
   void on_published(Operation&);
   void keep_grants(uint32_t units, bool has_room);
@@ -170,8 +189,9 @@ class Client::Engine {
   std::vector<Operation> operations_;
   std::vector<Operation*> free_, told_, loaded_, scans_;
   std::deque<Operation*> done_;
-  uint32_t under_way_ = 0, parts_ = 0, internal_ = 0;  // operations of each kind
+  uint32_t under_way_ = 0, parts_ = 0, internal_ = 0;  // operations of each kind; parts, and what gets places
   uint32_t silent_polls_ = 0;
+  bool reads_at_once_ = false;  // the server's memory is of this host: READs have ended when their post returns
   bool grant_asked_ = false;
   uint32_t puts_until_grant_ = 0;  // after a refusal
 

@@ -14,6 +14,7 @@ using tools::ToolError;
 namespace {
 
 constexpr uint32_t kPutsAfterRefusal = 100;  // until a grant is asked for again
+constexpr uint32_t kMostToReplace = 4096;    // bytes of a value: longer ones would take time to read
 
 urma_jfs_wr_t request_of(urma_opcode_t opcode, urma_target_jetty_t* server, uint64_t context) {
   urma_jfs_wr_t request = {};
@@ -42,7 +43,7 @@ bool Client::Engine::start_change(Op op, std::string_view key, std::string_view 
   if (!value.empty()) std::memcpy(body + key.size(), value.data(), value.size());
   change->value_bytes = static_cast<uint32_t>(value.size());
   try {
-    if (op == Op::kPut && config_.mode == Mode::kWrite && put_directly(*change)) return true;
+    if (op == Op::kPut && config_.mode == Mode::kWrite && put_by_accesses(*change)) return true;
     send_message(*change, op, 0, key, change->value_bytes);
   } catch (const std::exception& e) {
     fail(e.what());
@@ -53,15 +54,42 @@ bool Client::Engine::start_change(Op op, std::string_view key, std::string_view 
 // ---- puts without the server ----------------------------------------------------------------------------------
 
 // False: it has to be a message.
-bool Client::Engine::put_directly(Operation& put) {
+bool Client::Engine::put_by_accesses(Operation& put) {
   const Hints::Hint* hint = hints_.find(put.hash);
-  if (hint == nullptr) return false;
+  return hint != nullptr ? put_directly(put, *hint) : read_place(put);
+}
+
+// Gets the record that is to be replaced, for the sake of the hint that this leaves. A server would answer a message
+// sooner than that, but for READs that take no time.
+bool Client::Engine::read_place(Operation& put) {
+  if (!reads_at_once_ || put.value_bytes > kMostToReplace || parts_ == config_.window) return false;
+  Operation& get = take(Kind::kPlace);
+  ++parts_;
+  get.parent = &put;
+  get.key = put.key;
+  get.hash = put.hash;
+  put.step = Step::kPlace;
+  read_lines(get);
+  return true;
+}
+
+void Client::Engine::on_place(Operation& get) {
+  Operation& put = *get.parent;
+  --parts_;
+  free(get);
+  ++counters_.places_read;
+  const Hints::Hint* hint = hints_.find(put.hash);
+  if (hint == nullptr || !put_directly(put, *hint)) send_message(put, Op::kPut, 0, put.key, put.value_bytes);
+}
+
+// The same.
+bool Client::Engine::put_directly(Operation& put, const Hints::Hint& hint) {
   const uint32_t units = units_of_record(put.key.size(), put.value_bytes);
   const auto place = grants_.take(units);
   keep_grants(units, place.has_value());
   if (!place) return false;
   put.grant = place->grant;
-  put.place = {hint->slot, hint->word};
+  put.place = {hint.slot, hint.word};
   put.next = Word(place->unit, units, place->epoch, put.hash.tag());
   const auto key_bytes = static_cast<uint32_t>(put.key.size());
   seal_record(put.buffer, put.next, key_bytes, put.value_bytes);

@@ -156,6 +156,28 @@ TEST_P(ClientTest, of_two_writers_the_later_one_wins) {
   EXPECT_EQ(value, "c");
 }
 
+// The server's memory is of the same host.
+TEST_P(ClientTest, a_put_finds_the_place_of_its_key_by_itself) {
+  Client first(config());
+  for (int key = 0; key < 20; ++key) put(first, "k" + std::to_string(key), "old");
+  Client writer(config(Mode::kWrite));
+  put(writer, "k0", "new");  // asks for memory
+  ASSERT_EQ(put(writer, "k0", "new"), Status::kOk);
+  const uint64_t messages = writer.counters().messages, direct = writer.counters().direct_puts;
+  for (int key = 1; key < 20; ++key) ASSERT_EQ(put(writer, "k" + std::to_string(key), "new"), Status::kOk);
+  EXPECT_EQ(writer.counters().messages, messages);
+  EXPECT_EQ(writer.counters().direct_puts, direct + 19);
+  EXPECT_GE(writer.counters().places_read, 19u);
+  std::string value;
+  for (int key = 0; key < 20; ++key) {
+    EXPECT_EQ(get(first, "k" + std::to_string(key), &value), Status::kOk);
+    EXPECT_EQ(value, "new");
+  }
+  EXPECT_EQ(put(writer, "unknown", "v"), Status::kOk);  // what is not there is inserted by the server
+  EXPECT_EQ(get(first, "unknown", &value), Status::kOk);
+  EXPECT_EQ(value, "v");
+}
+
 TEST_P(ClientTest, a_removed_key_does_not_come_back_by_a_hint) {
   Client one(config()), other(config());
   std::string value;

@@ -178,6 +178,25 @@ TEST(Grants, that_are_too_small_make_room_for_others) {
   EXPECT_EQ(grants.next_to_release(), 1u);
 }
 
+TEST(Hints, of_one_place_the_last_two_stay) {
+  Hints hints(2);
+  const KeyHash keys[] = {{2, 1}, {4, 2}, {6, 3}};
+  const auto slot_of = [&](int key) { return hints.find(keys[key]) == nullptr ? 0 : hints.find(keys[key])->slot; };
+  for (uint64_t key : {0, 1}) hints.remember(keys[key], 64 + key, Word(1, 1, 1, 1));
+  EXPECT_EQ(slot_of(0), 64u);
+  EXPECT_EQ(slot_of(1), 65u);
+  hints.remember(keys[0], 70, Word(2, 1, 1, 1));  // it is now the later one
+  EXPECT_EQ(slot_of(0), 70u);
+  EXPECT_EQ(slot_of(1), 65u);
+  hints.remember(keys[2], 66, Word(1, 1, 1, 1));
+  EXPECT_EQ(slot_of(0), 70u);
+  EXPECT_EQ(slot_of(1), 0u);
+  EXPECT_EQ(slot_of(2), 66u);
+  hints.forget(keys[2]);
+  EXPECT_EQ(slot_of(0), 70u);
+  EXPECT_EQ(slot_of(2), 0u);
+}
+
 TEST(Hints, are_of_one_key_and_may_be_forgotten) {
   Hints hints(4);
   const KeyHash apple = KeyHash::of("apple", 1), same_place = {apple.low, ~apple.high};
