@@ -207,7 +207,14 @@ size_t Client::Engine::poll(std::span<Completion> out) {
   return count;
 }
 
+// What ended, and if it may end at once, what that began, too.
 size_t Client::Engine::take_completions() {
+  size_t all = 0;
+  for (size_t taken = take_batch(); taken != 0; taken = reads_at_once_ ? take_batch() : 0) all += taken;
+  return all;
+}
+
+size_t Client::Engine::take_batch() {
   urma_cr_t records[kBatch];
   const int count = urma_poll_jfc(jfc_.get(), kBatch, records);
   if (count < 0) throw ToolError("polling completions failed");

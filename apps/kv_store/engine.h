@@ -162,6 +162,7 @@ class Client::Engine {
 
   // The NIC.
   size_t take_completions();
+  size_t take_batch();
   void post(const Jetty&, urma_jfs_wr_t*);
   void look_at_connection();
   urma_sge_t remote(uint64_t at, uint64_t bytes) const {

@@ -43,8 +43,9 @@ bool Client::Engine::start_change(Op op, std::string_view key, std::string_view 
   if (!value.empty()) std::memcpy(body + key.size(), value.data(), value.size());
   change->value_bytes = static_cast<uint32_t>(value.size());
   try {
-    if (op == Op::kPut && config_.mode == Mode::kWrite && put_by_accesses(*change)) return true;
-    send_message(*change, op, 0, key, change->value_bytes);
+    const bool by_accesses = op == Op::kPut && config_.mode == Mode::kWrite && put_by_accesses(*change);
+    if (!by_accesses) send_message(*change, op, 0, key, change->value_bytes);
+    if (reads_at_once_) take_completions();
   } catch (const std::exception& e) {
     fail(e.what());
   }

@@ -29,6 +29,7 @@ bool Client::Engine::start_get(std::string_view key, uint64_t cookie) {
     try {
       look_up(*get);
       run_loaded();
+      if (reads_at_once_) take_completions();
     } catch (const std::exception& e) {
       fail(e.what());
     }

@@ -10,6 +10,7 @@ namespace {
 // A grant is a part of the heap that a few hundred records of usual size fill, so that clients ask seldom.
 constexpr uint64_t kGrantUnits = (4 << 20) / kUnit;
 constexpr uint64_t kGrantsInHeap = 256;
+constexpr uint32_t kGoodExtents = 16;  // of how many a grant should consist, at most
 
 }  // namespace
 
@@ -98,18 +99,22 @@ Word Store::exchange(uint64_t slot, Word to) {
 // Nothing: the heap is full.
 Word Store::write(const KeyHash& hash, std::string_view key, std::string_view value, Instant now) {
   const uint32_t units = units_of_record(key.size(), value.size());
-  const auto place = take(units, units, now);
+  const auto place = take(units, now);
   if (!place) return Word();
   const Word word(place->unit, units, heap_.epoch(), hash.tag());
   write_record(record(word), word, key, value);
   return word;
 }
 
-std::optional<Extent> Store::take(uint32_t units, uint32_t most, Instant now) {
-  auto place = heap_.take(units, most);
-  if (place || (!garbage_ && now - swept_ < kBetweenSweeps)) return place;
+std::optional<Extent> Store::take(uint32_t units, Instant now) {
+  const auto place = heap_.take(units, units);
+  return place || !sweep_if_useful(now) ? place : heap_.take(units, units);
+}
+
+bool Store::sweep_if_useful(Instant now) {
+  if (!garbage_ && now - swept_ < kBetweenSweeps) return false;
   sweep(now);
-  return heap_.take(units, most);
+  return true;
 }
 
 // A place is named by one slot at most, once, and only after it was granted or taken. So what no slot names now, and
@@ -128,6 +133,14 @@ void Store::sweep(Instant now) {
   ++sweeps_;
 }
 
+// The larger, the better for a client, which asks again when a grant is used up; of small pieces it gets few.
+std::optional<Extent> Store::take_for_grant(uint32_t units, uint32_t wanted) {
+  for (uint32_t least = std::max(units, wanted / kGoodExtents); least > units; least = std::max(units, least / 2)) {
+    if (const auto extent = heap_.take(least, std::max(units, wanted))) return extent;
+  }
+  return heap_.take(units, std::max(units, wanted));
+}
+
 const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {
   if (units == 0 || units > Word::kMostUnits) return nullptr;
   const auto wanted =
@@ -135,9 +148,9 @@ const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {
   Grant made = {++grants_made_, owner, 0, {}};
   uint32_t got = 0;
   while (got < wanted && made.extents.size() < kMostExtents) {
-    const uint32_t most = std::max(units, wanted - got);
+    auto extent = take_for_grant(units, wanted - got);
     // Only the first place is worth a sweep, which would begin another epoch.
-    const auto extent = made.extents.empty() ? take(units, most, now) : heap_.take(units, most);
+    if (!extent && made.extents.empty() && sweep_if_useful(now)) extent = take_for_grant(units, wanted - got);
     if (!extent) break;
     made.extents.push_back(*extent);
     got += extent->units;

@@ -83,7 +83,9 @@ class Store {
   Result add(const KeyHash&, std::string_view key, std::string_view value, Instant now);
   Word exchange(uint64_t slot, Word to);
   Word write(const KeyHash&, std::string_view key, std::string_view value, Instant now);
-  std::optional<Extent> take(uint32_t units, uint32_t most, Instant now);
+  std::optional<Extent> take(uint32_t units, Instant now);
+  std::optional<Extent> take_for_grant(uint32_t units, uint32_t wanted);
+  bool sweep_if_useful(Instant now);  // false: it would find nothing new
   void sweep(Instant now);
   bool lies_in_heap(Word) const;
   std::byte* record(Word word) const { return memory_ + geometry_.unit_at(word.unit()); }
