@@ -43,7 +43,12 @@ class MappedRequests {
     if (q.next_slot == q.posted && see_posted(q)) fetch(q);
     for (uint64_t bytes = 0; q.next_slot != q.produced;) {
       const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-      if (!fits_ring(q, q.next_slot, wqe) || !is_plain(wqe) || (bytes += wqe.length) > kMostMapped) return false;
+      if (!fits_ring(q, q.next_slot, wqe)) return false;
+      if (wqe.op == WrOp::kSkip) {
+        pass_filler(q, wqe);
+        continue;
+      }
+      if (!is_plain(wqe) || (bytes += wqe.length) > kMostMapped) return false;
       if (!carry_out(q, wqe)) return false;
       complete(q, queue, wqe);
     }

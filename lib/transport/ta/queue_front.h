@@ -139,6 +139,12 @@ inline bool fence_holds(const SendQueue& q) {
   return find_waiting(q, [&q](uint32_t n) { return is_fenced(wqe_of(q, q.work[n & q.work_mask]).op); });
 }
 
+// The filler at the front is behind the queue. If a request was started before it, that one's end tells so.
+inline void pass_filler(SendQueue& q, const Wqe& filler) {
+  q.next_slot += filler.slots;
+  if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
+}
+
 // The oldest element that is not started, read and checked; nullptr: there is none, or none that may start now.
 // `*may_look` is set once by the caller and cleared here: the index of the ring is read only once for each doorbell,
 // because otherwise an application that goes on posting would keep us here for ever. What it posts later comes with
@@ -158,8 +164,7 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
     }
     if (wqe.op == WrOp::kSkip && fits) {
       if (!may_pass(s, q, wqe)) return nullptr;
-      q.next_slot += wqe.slots;
-      if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
+      pass_filler(q, wqe);
       continue;
     }
     if (q.started_tail - q.started_head > q.work_mask) return nullptr;

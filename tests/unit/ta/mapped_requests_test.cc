@@ -151,6 +151,21 @@ TEST_F(Mapped, bytes_in_the_element_are_written) {
   EXPECT_EQ(std::memcmp(b.memory.data() + kHalf, kText, sizeof kText), 0);
 }
 
+// At the end of a ring, where an element of several slots does not fit.
+TEST_F(Mapped, a_filler_is_no_reason_for_packets) {
+  Wqe& filler = post(WrOp::kWrite, 64);
+  const uint8_t slots = filler.slots;
+  filler = {};
+  filler.op = WrOp::kSkip;
+  filler.slots = slots;
+  post(WrOp::kFetchAdd, 8);
+  EXPECT_TRUE(at_once());
+  EXPECT_EQ(count(a, Counter::kMappedAtomics), 1u);
+  const QueueIndices& indices = a.sends.indices;
+  EXPECT_EQ(indices.consumed.load(), indices.produced.load());
+  EXPECT_EQ(indices.retired.load(), 1u);
+}
+
 TEST_F(Mapped, an_order_is_kept_where_nothing_is_before) {
   for (const uint8_t order : {uint8_t{1}, uint8_t{2}}) {
     Wqe& w = post(WrOp::kWrite, 8);
