@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -314,10 +315,23 @@ void Server::answer_scan(Session& session, const Request& request, std::string_v
   reply_long(session, head, entries);
 }
 
+// A client that writes to memory of its host would wait at each page until the kernel has made it.
+void Server::touch(Extent extent) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t begin = std::max(touched_, geometry_.unit_at(extent.unit)) / page * page;
+  const uint64_t end = geometry_.unit_at(uint64_t{extent.unit} + extent.units);
+  if (end <= touched_) return;
+  touched_ = end;
+#ifdef MADV_POPULATE_WRITE
+  (void)madvise(static_cast<char*>(memory_.get()) + begin, end - begin, MADV_POPULATE_WRITE);  // if it can't, it waits
+#endif
+}
+
 void Server::answer_grant(Session& session, const Request& request) {
   const auto units = static_cast<uint32_t>(std::min<uint64_t>(request.argument, Word::kMostUnits));
   const Store::Grant* grant = store_.grant(session.number, units, Clock::now());
   if (grant == nullptr) return reply(session, {0, 0, request.tag, 0, Status::kFull, 0});
+  for (Extent extent : grant->extents) touch(extent);
   reply_long(session,
              {grant->number, grant->epoch, request.tag, static_cast<uint32_t>(grant->extents.size()), Status::kOk, 0},
              {reinterpret_cast<const char*>(grant->extents.data()), grant->extents.size() * sizeof(Extent)});

@@ -62,6 +62,7 @@ class Server {
   void answer_change(Session&, const Request&, std::string_view key, std::string_view value);
   void answer_scan(Session&, const Request&, std::string_view first);
   void answer_grant(Session&, const Request&);
+  void touch(Extent);
   void reply(Session&, const Reply&);
   void reply_long(Session&, const Reply&, std::string_view content);
   void end(Session&, const std::string& why);
@@ -84,6 +85,7 @@ class Server {
   int epoll_ = -1;
   std::vector<std::unique_ptr<Session>> sessions_;
   uint32_t sessions_made_ = 0;
+  uint64_t touched_ = 0;  // bytes of the memory from its beginning, whose pages were granted
 };
 
 }  // namespace ub::kv
