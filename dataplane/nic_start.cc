@@ -238,7 +238,10 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
 // By the helper, which lives as long as the NIC: others know then when it died, and may access memory themselves.
 void Nic::begin_life() {
   std::string why;
-  if (!life_.begin(&why)) return;  // packets carry all
+  if (!life_.begin(&why)) {  // the starting thread waits meanwhile, so there is one thread
+    if (notice_) notice_("all requests to memory of this NIC go by packets, also those of its host: " + why);
+    return;
+  }
   ownership_.own();
   shares_.give_gates(life_.reader());
   ownership_.release();
