@@ -64,7 +64,8 @@ bool takes_path(CoreState& s, uint32_t channel, const wire::Endpoint& local, con
 void open_paths(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   if (!ch.takes_paths) return;
-  for (const Way& way : ways_to(s, s.peers[ch.peer], ch.lane).all()) {
+  const Ways ways = ways_to(s, s.peers[ch.peer], ch.lane);
+  for (const Way& way : ways.all()) {
     if (!takes_path(s, channel, way.local, way.remote, false)) s.count(Counter::kTpPathRefused);
   }
   if (ch.several_paths) ask_paths(s, channel);

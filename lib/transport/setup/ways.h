@@ -22,10 +22,10 @@ class Ways {
  public:
   static constexpr size_t kMostPathsOfChannels = 64;
 
-
   // Unless it is there, or there is no room.
   void add(const Way& way);
-  std::span<const Way> all() const { return {ways_, count_}; }
+  std::span<const Way> all() const& { return {ways_, count_}; }
+  std::span<const Way> all() const&& = delete;  // they would be gone before they are looked at
   // That of this try.
   const Way& operator[](uint32_t number) const { return ways_[number % count_]; }
   // May the answer come so? From the usual address it may come by any port, and to any of our addresses.
