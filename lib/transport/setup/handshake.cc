@@ -40,7 +40,7 @@ void forget_terms(const CoreState& s, Channel& ch) {
 void send_request(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   const Ways ways = ways_to(s, s.peers[ch.peer], ch.lane);
-  if (ways.all().size() > 1) {
+  if (ways.size() > 1) {
     // Each round of MTUs begins with another way, so that each is tried with each.
     const Way& way = ways[ch.setup_tries + ch.setup_tries / requests_of_round(s, ch)];
     ch.local_endpoint = way.local;

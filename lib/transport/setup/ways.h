@@ -24,6 +24,7 @@ class Ways {
 
   // Unless it is there, or there is no room.
   void add(const Way& way);
+  size_t size() const { return count_; }
   std::span<const Way> all() const& { return {ways_, count_}; }
   std::span<const Way> all() const&& = delete;  // they would be gone before they are looked at
   // That of this try.

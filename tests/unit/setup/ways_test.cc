@@ -202,29 +202,29 @@ TEST(Ways, are_those_too_on_which_other_channels_to_that_instance_live) {
   // Of another application, and named with another address of the same instance.
   Peer peer = i.s->peers[i.ch(channel).peer];
   peer.path.remote.ip.bytes[15] ^= 0x55;
-  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).all().size(), 2u) << "those that were learned do not live yet";
+  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).size(), 2u) << "those that were learned do not live yet";
   tp::path_answers(*i.s, channel, 2, i.s->now, microseconds(10));
   tp::suspect_path(*i.s, channel, 0, i.s->now);
   const Ways ways = ways_to(*i.s, peer, kSmallLane);
-  ASSERT_EQ(ways.all().size(), 2u);
+  ASSERT_EQ(ways.size(), 2u);
   EXPECT_EQ(ways[1].local, Paths::port(2));
   EXPECT_EQ(ways[1].remote, kOtherHost);
   EXPECT_EQ(ways_to(*i.s, peer, kSmallLane)[0].remote, peer.path.remote) << "the usual one first";
-  EXPECT_EQ(ways_to(*i.s, peer.path, kSmallLane).all().size(), 1u) << "whoever is there";
+  EXPECT_EQ(ways_to(*i.s, peer.path, kSmallLane).size(), 1u) << "whoever is there";
   Peer other = peer;
   ++other.instance.uasid;
-  EXPECT_EQ(ways_to(*i.s, other, kSmallLane).all().size(), 1u) << "of another instance there";
+  EXPECT_EQ(ways_to(*i.s, other, kSmallLane).size(), 1u) << "of another instance there";
   i.ch(channel).state = ChannelState::kClosing;
-  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).all().size(), 1u);
+  EXPECT_EQ(ways_to(*i.s, peer, kSmallLane).size(), 1u);
 }
 
 TEST(Ways, has_each_once_and_as_many_as_there_is_room_for) {
   Ways ways;
   for (int round = 0; round < 2; ++round)
     for (uint16_t n = 1; n <= 10; ++n) ways.add({Paths::port(n), kOtherHost});
-  EXPECT_EQ(ways.all().size(), 10u);
+  EXPECT_EQ(ways.size(), 10u);
   for (uint16_t n = 1; n <= 1000; ++n) ways.add({Paths::port(n), kOtherHost});
-  EXPECT_EQ(ways.all().size(), 1 + kMaxExtraPaths + Ways::kMostPathsOfChannels);
+  EXPECT_EQ(ways.size(), 1 + kMaxExtraPaths + Ways::kMostPathsOfChannels);
 }
 
 TEST(Ways, are_asked_in_turn_for_an_id) {
