@@ -447,7 +447,7 @@ void Apertures::frame_arrives(const Node& at, std::span<const std::byte> frame) 
   const auto asks = [&](const std::shared_ptr<Access>& a) {
     if (a->region->node != at.index() || a->address != p.ma.address || a->bytes != p.ma.length()) return false;
     if (a->is_load() || p.opcode == wire::TaOpcode::kRead) return a->is_load() && p.opcode == wire::TaOpcode::kRead;
-    return std::memcmp(a->data.data(), p.payload, a->bytes) == 0;
+    return p.payload_len == a->bytes && std::memcmp(a->data.data(), p.payload, a->bytes) == 0;
   };
   const auto found = std::find_if(by_frames_.rbegin(), by_frames_.rend(), asks);
   model.arrives(found == by_frames_.rend() ? nullptr : found->get());
