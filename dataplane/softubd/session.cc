@@ -268,7 +268,7 @@ Status Session::share_holders(const ipc::AppRequest& r, Reply* reply) {
   if (status != Status::kOk) return status;
   const size_t count = std::min(holders.size(), ipc::kAppAnswerExtra / sizeof(ipc::ShareHolder));
   reply->extra_bytes = count * sizeof(ipc::ShareHolder);
-  std::memcpy(reply->extra, holders.data(), reply->extra_bytes);
+  if (count != 0) std::memcpy(reply->extra, holders.data(), reply->extra_bytes);
   reply->answer.value = static_cast<uint32_t>(holders.size());
   return status;
 }
