@@ -521,7 +521,9 @@ Status DaemonBackend::share_holders(const void* memory, std::vector<ipc::ShareHo
   const Status status = exchange(request, &answer);
   if (status != Status::kOk) return status;
   holders->resize(answer.extra_bytes / sizeof(ipc::ShareHolder));
-  std::memcpy(holders->data(), answer.body.extra, holders->size() * sizeof(ipc::ShareHolder));
+  if (!holders->empty()) {
+    std::memcpy(holders->data(), answer.body.extra, holders->size() * sizeof(ipc::ShareHolder));
+  }
   return status;
 } catch (const std::bad_alloc&) {
   return Status::kNoMemory;
