@@ -18,7 +18,7 @@ constexpr uint64_t kPlaceBytes = uint64_t{1} << 36;
 constexpr uint64_t kFirstPlace = kPlaceBytes;
 constexpr uint32_t kPlaces = 7;
 #else
-constexpr uint64_t kFirstPlace = uint64_t{0x2000} << 32;  // above shadows of AddressSanitizer, below stacks and libraries
+constexpr uint64_t kFirstPlace = uint64_t{0x2000} << 32;  // above the shadow of AddressSanitizer, below libraries
 constexpr uint32_t kPlaces = 256;
 #endif
 constexpr uint64_t kPresent = uint64_t{3} << 62;  // in an entry of /proc/self/pagemap: in memory, or in swap
