@@ -92,7 +92,7 @@ class Tests:
         wire = self.wire("udp", LOSSES)
         pages = wire.variables["SOFTUB_LOG_STATS_DIR"]
         port = free_port()
-        args = [self.perf, "write_bw", "-p", port, "-D", 5, "-s", 4096, "-t", 16, "--verify"]
+        args = [self.perf, "write_bw", "-p", port, "-D", 15, "-s", 4096, "-t", 16, "--verify"]
         server = Process(args, wire)
         server.wait_for_text("TCP port")
         client = Process([*args, wire.host()], wire)
