@@ -68,7 +68,7 @@ struct Counters {
   uint64_t hint_misses = 0;   // gets whose hint was old, or missing
   uint64_t torn_reads = 0;    // records that changed while they were read, and were read again
   uint64_t direct_puts = 0;   // puts that the server took no part in
-  uint64_t places_read = 0;   // puts that found out by READs where their key is
+  uint64_t places_read = 0;   // puts that looked by READs for the place of their key
   uint64_t cas_failures = 0;  // puts that lost a race and went to the server
   uint64_t messages = 0;      // to the server
 };

@@ -49,7 +49,7 @@ class Client::Engine {
     kUser,      // it has a cookie
     kPart,      // gets one record of a scan
     kPlace,     // gets the record that a put replaces
-    kInternal,  // asks for a grant, or gives it back
+    kInternal,  // asks for a grant, gives it back, or is the probe
   };
   enum class Step : uint8_t {
     kFree,
@@ -62,7 +62,7 @@ class Client::Engine {
     kMessage,
     kParts,  // a scan waits for its parts
     kPlace,  // a put waits for what gets its place
-    kProbe,
+    kProbe,  // does a READ end when its post returns?
     kDone
   };
 

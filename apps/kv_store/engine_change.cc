@@ -83,7 +83,7 @@ void Client::Engine::on_place(Operation& get) {
   if (hint == nullptr || !put_directly(put, *hint)) send_message(put, Op::kPut, 0, put.key, put.value_bytes);
 }
 
-// The same.
+// False: there is no granted memory for the record, so it has to be a message.
 bool Client::Engine::put_directly(Operation& put, const Hints::Hint& hint) {
   const uint32_t units = units_of_record(put.key.size(), put.value_bytes);
   const auto place = grants_.take(units);

@@ -323,7 +323,7 @@ void Server::touch(Extent extent) {
   if (end <= touched_) return;
   touched_ = end;
 #ifdef MADV_POPULATE_WRITE
-  (void)madvise(static_cast<char*>(memory_.get()) + begin, end - begin, MADV_POPULATE_WRITE);  // if it can't, it waits
+  (void)madvise(static_cast<char*>(memory_.get()) + begin, end - begin, MADV_POPULATE_WRITE);  // else at a first write
 #endif
 }
 

@@ -133,12 +133,13 @@ void Store::sweep(Instant now) {
   ++sweeps_;
 }
 
-// The larger, the better for a client, which asks again when a grant is used up; of small pieces it gets few.
+// Large pieces come first: the number of pieces of a grant is limited, and its client asks again when it is used up.
 std::optional<Extent> Store::take_for_grant(uint32_t units, uint32_t wanted) {
-  for (uint32_t least = std::max(units, wanted / kGoodExtents); least > units; least = std::max(units, least / 2)) {
-    if (const auto extent = heap_.take(least, std::max(units, wanted))) return extent;
+  const uint32_t most = std::max(units, wanted);
+  for (uint32_t least = most / kGoodExtents; least > units; least /= 2) {
+    if (const auto extent = heap_.take(least, most)) return extent;
   }
-  return heap_.take(units, std::max(units, wanted));
+  return heap_.take(units, most);
 }
 
 const Store::Grant* Store::grant(uint32_t owner, uint32_t units, Instant now) {

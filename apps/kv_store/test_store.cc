@@ -181,6 +181,26 @@ TEST_F(StoreTest, a_mark_that_comes_late_harms_nobody) {
   EXPECT_FALSE(open(words.back())->stale);
 }
 
+class LargeStore : public StoreTest {
+ protected:
+  LargeStore() : StoreTest(1024, 65536) {}
+};
+
+TEST_F(LargeStore, a_grant_is_not_made_of_the_smallest_holes) {
+  const auto name = [](int key) { return "k" + std::to_string(key); };
+  for (int key = 0; key < 1000; ++key) ASSERT_EQ(store_->put(name(key), "v", now_).status, Status::kOk);
+  for (int key = 0; key < 1000; key += 2) store_->remove(name(key));
+  while (store_->grant(kOwner, 30000, now_) != nullptr) {  // until a sweep finds the holes of one unit
+  }
+  store_->forget(kOwner);
+  ASSERT_NE(store_->grant(kOwner, 30000, now_), nullptr);  // and once more, which frees what was granted
+  const Store::Grant grant = *store_->grant(kOwner + 1, 1, now_);
+  uint64_t units = 0;
+  for (Extent extent : grant.extents) units += extent.units;
+  EXPECT_GE(units, 256u);
+  EXPECT_LE(grant.extents.size(), 16u);
+}
+
 // The client wrote nothing, something, or all but the slot; or it died when it had published.
 TEST_F(StoreTest, what_a_dead_client_was_granted_comes_back) {
   const Store::Result old = store_->put("k", "old", now_);
