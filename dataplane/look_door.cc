@@ -32,8 +32,10 @@ bool LookDoor::open(const std::string& path, std::string* error) {
   return false;
 }
 
-LookDoor::~LookDoor() {
+void LookDoor::close() {
   if (!path_.empty()) ::unlink(path_.c_str());
+  path_.clear();
+  listener_.reset();
 }
 
 bool LookDoor::watch(int fd) {

@@ -27,13 +27,15 @@ class LookDoor {
   static std::string path_beside(const std::string& page);
 
   LookDoor() = default;
-  ~LookDoor();
+  ~LookDoor() { close(); }
   LookDoor(const LookDoor&) = delete;
   LookDoor& operator=(const LookDoor&) = delete;
 
   // What lies at the path is of an instance that is gone, because the name of the page is ours. False and `*error`, a
   // sentence: an instance can live without a door.
   bool open(const std::string& path, std::string* error);
+  // Nobody new is heard.
+  void close();
   bool is_open() const { return static_cast<bool>(listener_); }
   // Readable when serve() has something to do.
   int fd() const { return epoll_.get(); }

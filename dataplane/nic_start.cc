@@ -123,14 +123,22 @@ bool Nic::start_helper(std::string* error) {
 }
 
 Nic::~Nic() {
-  if (!helper_.joinable()) {  // it never ran
-    if (worker_) forget_last_notes();
-    return;
+  if (helper_.joinable()) {
+    end();
+  } else if (worker_) {  // it never ran
+    forget_last_notes();
   }
+}
+
+void Nic::end() {
   stop_.store(true);
   wake_helper();
   helper_.join();
   for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
+  if (ownership_.is_mine()) {  // a signal handler ends the program, and nobody goes on with what the Core was doing
+    forget_last_notes();
+    return take_down();
+  }
   // A thread that was interrupted while it owned the Core must not hang the exit.
   const Instant limit = worker_->now() + kTeardownWait;
   while (!ownership_.try_own()) {
@@ -141,7 +149,20 @@ Nic::~Nic() {
   if (!is_stopped()) say_goodbye();  // a NIC that a fault stopped says nothing to anybody
   end_capture();
   forget_last_notes();
-  release();
+  ShmPort::Bells bells;
+  ports_.shm.take_bells(&bells);
+  ShmPort::ring_bells(bells);
+  take_down();
+}
+
+// Owned, for the last time.
+void Nic::take_down() {
+  shares_.close();
+  look_door_.close();
+  statistics_.reset();
+  ports_.plugins.clear();
+  ports_.udp.close();
+  ports_.shm.close();
 }
 
 // Owned.

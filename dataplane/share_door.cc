@@ -57,7 +57,7 @@ bool is_hung_up(int socket) {
 
 }  // namespace
 
-ShareDoor::~ShareDoor() {
+void ShareDoor::close() {
   for (Holder& holder : holders_) {
     if (!holder.told) holder.close_gate();
   }

@@ -34,8 +34,9 @@ namespace ub {
 
 class ShareDoor {
  public:
+  ~ShareDoor() { close(); }
   // Closes all gates, and waits for who is inside.
-  ~ShareDoor();
+  void close();
 
   static constexpr size_t kMaxHolders = 1024;  // and so many may ask at once
   static constexpr size_t kFewHolders = 16;

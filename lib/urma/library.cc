@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "lib/base/fault/plan_text.h"
-#include "lib/ipc/pause.h"
 #include "lib/ipc/ring.h"
 #include "lib/urma/backends/null_backend.h"
 #include "lib/urma/data/faults.h"
@@ -157,9 +156,10 @@ void Library::stop_at_exit() {
     end_epoch();
   }
   unmap_all_segments();
-  // Other threads may be inside a call that has already picked the back end; calls are short.
-  ipc::pause_for(milliseconds(1));
-  backend_.reset();
+  // Other threads may be inside calls that have already picked the back end, and may get no CPU before the exit is
+  // over: it stays where it is.
+  backend_->leave();
+  abandoned_.emplace_back(backend_.release(), connector_.release());
 }
 
 void Library::before_fork() {

@@ -106,7 +106,7 @@ class Library {
   bool hooks_installed_ = false;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Connector> connector_;                    // its thread must be gone before an epoch ends
-  std::vector<std::pair<Backend*, Connector*>> abandoned_;  // in a child: those of its parents, never destroyed
+  std::vector<std::pair<Backend*, Connector*>> abandoned_;  // never destroyed: of parents, or left at exit
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;

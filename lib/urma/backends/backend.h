@@ -30,6 +30,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
+  // The program exits, and threads of it may be anywhere in the calls below: does what the destructor does for others
+  // (says goodbye, takes away names), and frees nothing that such a thread uses. Nobody destroys the object then; calls
+  // that have not come back never may.
+  virtual void leave() = 0;
+
   // ---- what it is ----
   virtual const char* name() const = 0;       // "embedded"
   virtual std::vector<Eid> eids() const = 0;  // dense, the first is the default

@@ -47,6 +47,10 @@ class EmbeddedBackend final : public Backend {
     static_cast<void>(nic_.release());
   }
 
+  void leave() override {
+    if (nic_->end_stand_in()) nic_->end();
+  }
+
   const char* name() const override { return "embedded"; }
   std::vector<Eid> eids() const override { return nic_->eids(); }
   uint32_t uasid() const override { return nic_->uasid(); }

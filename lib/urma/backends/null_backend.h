@@ -8,6 +8,7 @@ namespace ub::urma {
 
 class NullBackend final : public Backend {
  public:
+  void leave() override {}
   const char* name() const override { return "none"; }
   std::vector<Eid> eids() const override { return {}; }
   uint32_t uasid() const override { return 0; }

@@ -49,6 +49,8 @@ class FakeBackend : public Backend {
     return out;
   }
 
+  void leave() override {}
+
   // ---- what tests look at and turn ----
   std::map<uint32_t, Jfc> jfcs;
   std::map<uint32_t, Queue> queues;

@@ -167,6 +167,7 @@ class DaemonBackend final : public Backend {
   void armed(uint32_t jfc) override { attendant_.attend(jfc, jfc_bells_[jfc]); }
 
   Status open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) override;
+  void leave() override;
   Counters counters() override;
   std::vector<ChannelInfo> channels() override;
 
@@ -201,10 +202,14 @@ class DaemonBackend final : public Backend {
   Attendant attendant_;                      // the last one: its thread ends first
 };
 
-// At the program's exit another thread may still wait for an answer: it is told that there will be none.
-DaemonBackend::~DaemonBackend() {
+// Another thread may still wait for an answer: it is told that there will be none.
+void DaemonBackend::leave() {
   attendant_.stop();
-  client_->hang_up("urma_uninit was called");
+  client_->hang_up("the library has ended");
+}
+
+DaemonBackend::~DaemonBackend() {
+  leave();
   for (int i = 0; i < 100 && callers_.load() != 0; ++i) ipc::pause_for(milliseconds(1));
 }
 
