@@ -81,9 +81,9 @@ class Nic {
   static std::unique_ptr<Nic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice, std::string* error,
                                     NicClients* clients = nullptr);
   ~Nic();
-  // Stops the thread, says goodbye to peers and takes away what others see of this NIC; then the calling thread owns the
-  // Core for ever, and calls of others that need it do not come back. For exits beside threads that are inside calls:
-  // all that they touch without owning the Core stays, as long as nobody destroys the NIC. Once.
+  // Stops the thread, says goodbye to peers and takes away what others see of this NIC; then the calling thread owns
+  // the Core for ever, and calls of others that need it do not come back. For exits beside threads that are inside
+  // calls: all that they touch without owning the Core stays, as long as nobody destroys the NIC. Once.
   void end();
 
   const std::vector<Eid>& eids() const { return eids_.eids(); }
