@@ -22,7 +22,7 @@ wire::CetphCaqm caqm(uint32_t words, bool increase, uint8_t marks, uint16_t hint
 // ---- totals ----------------------------------------------------------------------------------------------------
 
 TEST(Heard, begins_with_nothing) {
-  const Heard h;
+  const Heard h{};
   EXPECT_EQ(h.ldcp(), wire::CetphLdcp{});
   EXPECT_EQ(h.caqm(), wire::CetphCaqm{});
 }
