@@ -347,6 +347,8 @@ class Nic {
   void helper_take_over();
   void helper_rest(bool worked, bool nap);
   bool left_to_who_stands_in(const Woken&, Instant deadline);
+  bool left_to_who_drives(const Woken&, Instant* deadline);
+  void leave_to_application();
   bool nothing_left() const;
   void helper_sleep(Duration d);
   bool stay_away(Duration d);

@@ -21,15 +21,20 @@ namespace ub {
 
 namespace {
 
-constexpr Duration kTakeOverLook = microseconds(5);      // who does not drive for so long does not poll
+constexpr Duration kTakeOverLook = ipc::kShortestPause;  // who does not drive for so long does not poll
 constexpr Duration kStandInPatience = microseconds(50);  // for a thread that works on what it was woken for
-constexpr Duration kFirstPause = microseconds(5),
+constexpr Duration kFirstPause = ipc::kShortestPause,
                    kLongestPause = microseconds(80);  // while somebody else owns the Core
+constexpr uint32_t kPausesForStatistics = 10;
+constexpr Duration kNoSlack = nanoseconds(1);
+constexpr int64_t kAwaySlack = 3;  // times what it wants to sleep: so much later the kernel may wake it
+
+void set_timer_slack(Duration slack) { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack.ns), 0UL, 0UL, 0UL); }
 
 }  // namespace
 
 void Nic::helper_main() {
-  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // naps are short
+  set_timer_slack(kNoSlack);  // naps are short
   pthread_getaffinity_np(pthread_self(), sizeof helper_cpus_, &helper_cpus_);
   Duration away = to_duration(config_.progress.helper_backoff_min);
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
@@ -60,7 +65,7 @@ bool Nic::stay_away(Duration d) {
   const auto drives = [&] { return drives_.load(std::memory_order_relaxed) != seen; };
   helper_sleep(d);
   control_ports();
-  if (statistics_due() && ownership_.try_own()) {
+  if (statistics_due() && ownership_.own_next(kPausesForStatistics)) {
     publish_statistics();
     ownership_.release();
   }
@@ -68,10 +73,13 @@ bool Nic::stay_away(Duration d) {
   return drives();
 }
 
-// Sleeps, unless an application thread begins to wait or a peer rings because it waits for long.
+// Sleeps, unless an application thread begins to wait or a peer rings because it waits for long. With slack, it wakes
+// when the kernel's tick interrupts the CPU anyway: an interrupt of our own would cost who polls there 20 us more.
 void Nic::helper_sleep(Duration d) {
   own_regimes_.spend(Regime::kBusy, worker_->now());
+  set_timer_slack(d * kAwaySlack);
   const Woken woken = away_wakers_.sleep(d);
+  set_timer_slack(kNoSlack);
   own_regimes_.spend(Regime::kAsleep, worker_->now());
   if (woken.by(Waker::kRung)) drain_wake_fd();
   helper_wakes_at_.store(0, std::memory_order_relaxed);
@@ -133,17 +141,19 @@ void Nic::helper_take_over() {
   const bool by_udp = ports_.udp_is_hot(worker_->turn());
   policy_.woke(found, polled, woke_at - rested_at_, by_udp ? HelperPolicy::kTurnOfUdp : HelperPolicy::kTurnOfMemory);
   if (found) choose_cpu(met_poller);
-  if (policy_.application_polls()) {
-    ports_.finish_sleep();
-    ports_.mute_udp();
-    drives_at_rest_ = drives_.load(std::memory_order_relaxed);
-    ports_.shm.set_polled(true);
-    application_polls_.store(true);
-    release();
-    move_to({});
-    return;
-  }
+  if (policy_.application_polls()) return leave_to_application();
   helper_rest(worked, found || others_drove != 0);
+}
+
+// Owned: lets go, for as long as the application polls.
+void Nic::leave_to_application() {
+  ports_.finish_sleep();
+  ports_.mute_udp();
+  drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+  ports_.shm.set_polled(true);
+  application_polls_.store(true);
+  release();
+  move_to({});
 }
 
 // Owned: would another turn find nothing? Of UDP only the turn itself knows.
@@ -176,7 +186,7 @@ void Nic::helper_rest(bool worked, bool nap) {
   Woken woken;
   if (!busy) {
     do woken = sleep_until(deadline);
-    while (nap && left_to_who_stands_in(woken, deadline));
+    while (nap && (left_to_who_stands_in(woken, deadline) || left_to_who_drives(woken, &deadline)));
   }
   const bool frames = woken.by(Waker::kFrames) || woken.by(Waker::kUdp);
   const bool others = woken.by(Waker::kRung) || woken.by(Waker::kOthers);
@@ -194,6 +204,26 @@ bool Nic::left_to_who_stands_in(const Woken& woken, Instant deadline) {
   const uint64_t before = drives_.load(std::memory_order_relaxed);
   ipc::pause_for(kStandInPatience);
   return drives_.load(std::memory_order_relaxed) != before && worker_->now() < deadline;
+}
+
+// The nap is over, and a thread of the application drives at this moment: it does all that we would do. To take the Core
+// from it would cost each of us microseconds, more if it needs this CPU. False: nobody drives, or the application polls.
+bool Nic::left_to_who_drives(const Woken& woken, Instant* deadline) {
+  if (woken.by_any_but(Waker::kAlarm) || waiters_.load() != 0 || statistics_due()) return false;
+  const Instant now = worker_->now();
+  *deadline = now + ipc::Doorbell::kLongestDoze;
+  helper_wakes_at_.store(deadline->ns, std::memory_order_relaxed);
+  const uint64_t drives = drives_.load(std::memory_order_relaxed);
+  const uint64_t drove = drives - drives_at_rest_;
+  if (drove == 0) return false;
+  ipc::pause_for(kTakeOverLook);
+  if (drives_.load(std::memory_order_relaxed) == drives) return false;
+  policy_.woke(false, drove, now - rested_at_);
+  drives_at_rest_ = drives;
+  rested_at_ = now;
+  if (!policy_.application_polls()) return true;
+  if (own_after_others()) leave_to_application();
+  return false;
 }
 
 // ---- its CPU -------------------------------------------------------------------------------------------------------

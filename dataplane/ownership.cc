@@ -26,7 +26,17 @@ void pause_cpu() {
 
 Ownership::Ownership() { may_bias_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
 
-bool Ownership::try_own_slowly(uint32_t me) {
+bool Ownership::try_own_slowly(uint32_t me) { return take_flag(me) && own_or_give_back(me); }
+
+bool Ownership::own_next(uint32_t pauses) {
+  const uint32_t me = this_thread_number();
+  if (!take_flag(me)) return false;
+  for (; pauses != 0 && biased_is_inside(); --pauses) ipc::pause_for(ipc::kShortestPause);
+  return own_or_give_back(me);
+}
+
+// True: nobody else begins to own, but who owned by the bias may still be inside.
+bool Ownership::take_flag(uint32_t me) {
   uint32_t free = 0;
   const uint32_t owner = me != kNobody ? me : kSomebody;
   if (!flag_.compare_exchange_strong(free, owner, std::memory_order_acquire, std::memory_order_relaxed)) return false;
@@ -35,7 +45,12 @@ bool Ownership::try_own_slowly(uint32_t me) {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     in_a_row_ = 0;
   }
-  if (inside_[last_biased_].word.load(std::memory_order_acquire) != 0) {
+  return true;
+}
+
+// It has the flag.
+bool Ownership::own_or_give_back(uint32_t me) {
+  if (biased_is_inside()) {
     flag_.store(0, std::memory_order_release);
     return false;
   }
@@ -60,7 +75,7 @@ void Ownership::own() {
     } else if (tries < 200) {
       sched_yield();
     } else {
-      ipc::pause_for(microseconds(20));
+      ipc::pause_for(ipc::kShortestPause);
     }
   }
 }

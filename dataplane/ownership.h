@@ -41,6 +41,10 @@ class Ownership {
     return try_own_slowly(me);
   }
 
+  // As try_own(), but waits for who owns it by the bias and may need this CPU to leave, up to so many pauses of
+  // ipc::kShortestPause. Nobody else gets the Core meanwhile. Who drives all the time is hardly ever met outside.
+  bool own_next(uint32_t pauses);
+
   // Does this thread own the Core already? Then nobody can get it before what it does now is over: this is a signal
   // handler. A thread without a number is never told so.
   bool is_mine() const {
@@ -71,6 +75,9 @@ class Ownership {
   };
 
   bool try_own_slowly(uint32_t me);
+  bool take_flag(uint32_t me);
+  bool biased_is_inside() const { return inside_[last_biased_].word.load(std::memory_order_acquire) != 0; }
+  bool own_or_give_back(uint32_t me);
   void release_slowly();
 
   alignas(64) std::atomic<uint32_t> bias_{kNobody};  // number of the biased thread

@@ -273,7 +273,7 @@ void ShmPort::ring_bells(Bells& bells) {
 
 void ShmPort::tx_flush(Instant now) {
   for (Link* l : unflushed_) {
-    if (flush_link(*l) && !l->watched) watch(*l, now + l->patience);
+    if (flush_link(*l) && !l->watched) watch(*l, now + patience_with(*l));
   }
   unflushed_.clear();
   if (released_) {
@@ -313,10 +313,10 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
     }
     bool progress = consumed > l->watch_consumed;
     if (l->rung && &list == &watch_)
-      l->patience = progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
+      l->patience = progress ? std::min(l->patience * 2, most_patience()) : options_.doorbell_after;
     if (consumed >= l->tx.published()) continue;
     if (progress || !l->peer.attached()) {
-      watch(*l, now + l->patience);
+      watch(*l, now + patience_with(*l));
       continue;
     }
     l->watched = true;

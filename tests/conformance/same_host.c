@@ -139,7 +139,7 @@ static int begin_to_write(const struct host_order* order) {
 
 static struct host_answer obey(const struct host_order* order) {
   struct host_answer answer = {0};
-  uint64_t* word = (uint64_t*)(side.memory + order->offset);
+  uint64_t* word = side.memory == NULL ? NULL : (uint64_t*)(side.memory + order->offset);
   urma_cr_t record;
   switch (order->kind) {
     case SHARE:

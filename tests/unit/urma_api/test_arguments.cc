@@ -314,7 +314,7 @@ TEST_F(Arguments, segment_descriptor) {
   ASSERT_NE(seg, nullptr);
   EXPECT_EQ(memcmp(&seg->seg.ubva.eid, &ctx->eid, 16), 0);
   EXPECT_EQ(seg->seg.ubva.uasid, ctx->uasid);
-  EXPECT_EQ(seg->seg.ubva.va, 0x7000u);
+  EXPECT_EQ(uint64_t{seg->seg.ubva.va}, 0x7000u);  // not aligned
   EXPECT_EQ(seg->seg.attr.value, cfg.flag.value);
   EXPECT_NE(seg->seg.token_id, 0u);
   const SegmentConfig& config = fake->segments.at(static_cast<uint32_t>(seg->handle));
