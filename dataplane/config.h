@@ -315,8 +315,8 @@ struct ProgressConfig {
   std::chrono::nanoseconds helper_spin = std::chrono::microseconds(5);
   // First time a woken helper that was not needed stays away; default 50 us, then doubling.
   std::chrono::nanoseconds helper_backoff_min = std::chrono::microseconds(50);
-  // Longest time it stays away, if the kernel wakes it in time, which may take four times that; default 1 ms. Raising it
-  // delays progress when the application stops polling.
+  // Longest time it stays away, and up to four times that where the kernel has no tick before; default 1 ms. Raising
+  // it delays progress when the application stops polling.
   std::chrono::nanoseconds helper_backoff_max = std::chrono::milliseconds(1);
   // Ring a consumer whose frame lies unconsumed for so long; default 5 us. Raising it delays idle peers.
   std::chrono::nanoseconds doorbell_after = std::chrono::microseconds(5);

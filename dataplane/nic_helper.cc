@@ -59,7 +59,8 @@ void Nic::helper_main() {
   }
 }
 
-// Leaves the NIC to the application for a while. False: it did not drive.
+// Leaves the NIC to the application for a while. False: it did not drive, or left to us what it posted while the Core
+// was ours.
 bool Nic::stay_away(Duration d) {
   const uint64_t seen = drives_.load(std::memory_order_relaxed);
   const auto drives = [&] { return drives_.load(std::memory_order_relaxed) != seen; };
@@ -70,7 +71,7 @@ bool Nic::stay_away(Duration d) {
     ownership_.release();
   }
   if (!drives()) ipc::pause_for(kTakeOverLook);  // it may need this CPU for that
-  return drives();
+  return drives() && !worker_->posted().any();
 }
 
 // Sleeps, unless an application thread begins to wait or a peer rings because it waits for long. With slack, it wakes
@@ -206,8 +207,9 @@ bool Nic::left_to_who_stands_in(const Woken& woken, Instant deadline) {
   return drives_.load(std::memory_order_relaxed) != before && worker_->now() < deadline;
 }
 
-// The nap is over, and a thread of the application drives at this moment: it does all that we would do. To take the Core
-// from it would cost each of us microseconds, more if it needs this CPU. False: nobody drives, or the application polls.
+// The nap is over, and a thread of the application drives at this moment: it does all that we would do. To take the
+// Core from it would cost each of us microseconds, more if it needs this CPU. False: nobody drives, or the application
+// polls.
 bool Nic::left_to_who_drives(const Woken& woken, Instant* deadline) {
   if (woken.by_any_but(Waker::kAlarm) || waiters_.load() != 0 || statistics_due()) return false;
   const Instant now = worker_->now();

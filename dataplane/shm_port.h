@@ -17,8 +17,9 @@
 //
 // Waking a peer: at tx_flush if it says that it sleeps (and not for what can wait, if it only dozes); else when nothing
 // was consumed for `doorbell_after` (8 times that if it says that it polls, and up to that while such rings prove
-// needless), which is checked at later flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an unannounced frame. A killed peer
-// leaves its ring as it was: what it published is still delivered, then the link is reported dead.
+// needless), which is checked at later flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an
+// unannounced frame. A killed peer leaves its ring as it was: what it published is still delivered, then the link is
+// reported dead.
 //
 // Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index
 // of a peer; it cannot be led outside its mapping, and the mapping cannot shrink. Frame *contents* may change
@@ -314,7 +315,9 @@ class ShmPort {
   void announce();
   // How long a frame may lie, at most: so long does who was rung need for a burst, or who polls get no CPU.
   Duration most_patience() const { return options_.doorbell_after * 8; }
-  Duration patience_with(const Link& l) const { return l.peer.polled() ? most_patience() : l.patience; }
+  Duration patience_with(const Link& l) const {
+    return l.peer.attached() && l.peer.polled() ? most_patience() : l.patience;
+  }
   void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);
   void give_up_ring(Link&, const char* what);

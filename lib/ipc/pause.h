@@ -9,8 +9,8 @@
 
 namespace ub::ipc {
 
-// The least that lets somebody else have this CPU. A shorter pause is over before the kernel has set its timer (5 us in a
-// virtual machine), and so costs as much as one of this length, without that.
+// The least that lets somebody else have this CPU. A shorter pause is over before the kernel has set its timer (5 us in
+// a virtual machine), and so costs as much as one of this length, without that.
 constexpr Duration kShortestPause = microseconds(20);
 
 // A signal ends the pause early. errno may change.

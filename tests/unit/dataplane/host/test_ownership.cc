@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -38,6 +40,59 @@ TEST(Ownership, a_thread_knows_that_it_owns) {
     }
     ownership.release();
   }
+}
+
+// The biased owner and another, each on a thread of its own.
+TEST(Ownership, the_next_owner_waits_for_the_biased_one_and_lets_nobody_in) {
+  Ownership ownership;
+  const auto own_often = [&](int times) {
+    for (; times > 0; --times) {
+      ASSERT_TRUE(ownership.try_own());
+      if (times != 1) ownership.release();
+    }
+  };
+  own_often(2000);  // and is inside
+  std::atomic<bool> began{false}, got{false};
+  std::jthread next([&] {
+    began.store(true);
+    got.store(ownership.own_next(1'000'000));
+    if (got.load()) ownership.release();
+  });
+  while (!began.load()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(got.load());
+  ownership.release();
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60); !got.load();) {
+    if (ownership.try_own()) ownership.release();  // before the other has begun, or after it
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+  }
+  next.join();
+  own_often(1);
+  ownership.release();
+}
+
+TEST(Ownership, the_next_owner_gives_up_and_leaves_all_as_it_was) {
+  Ownership ownership;
+  for (int times = 0; times < 2000; ++times) {
+    ASSERT_TRUE(ownership.try_own());
+    if (times != 1999) ownership.release();
+  }
+  const auto another = [&](auto own) {
+    bool got = true;
+    std::jthread([&] {
+      got = own();
+      if (got) ownership.release();
+    }).join();
+    return got;
+  };
+  EXPECT_FALSE(another([&] { return ownership.own_next(3); }));
+  EXPECT_TRUE(ownership.is_mine());
+  ownership.release();
+  EXPECT_TRUE(another([&] { return ownership.own_next(0); }));
+  ASSERT_TRUE(ownership.try_own());
+  EXPECT_FALSE(another([&] { return ownership.own_next(3); })) << "one with the flag is not waited for";
+  ownership.release();
+  EXPECT_TRUE(another([&] { return ownership.try_own(); }));
 }
 
 // Once all numbers are taken, whoever owns it and however often.

@@ -401,6 +401,18 @@ TEST(ShmPort, back_pressure) {
   EXPECT_GT(a.port.counters().tx_no_room, 0u);
 }
 
+// A consumer that says that it polls may lose its CPU for a moment: it is rung later.
+TEST(ShmPort, doorbell__who_polls_has_eight_times_as_long) {
+  Rung r;
+  r.b.port.set_polled(true);
+  r.send(false);
+  r.a.port.tx_flush(at_us(100));
+  r.a.port.tx_flush(at_us(139));
+  EXPECT_FALSE(r.rung());
+  r.a.port.tx_flush(at_us(141));
+  EXPECT_TRUE(r.rung());
+}
+
 // A consumer that is slow but awake is not rung over and over.
 TEST(ShmPort, doorbell__needless_rings_get_rarer) {
   TempDir dir;
