@@ -45,9 +45,9 @@ struct BadPlaces {
   std::atomic<urma_cr_status_t> cause{URMA_CR_SUCCESS};
 
   void set(uint64_t from, uint64_t bytes, urma_cr_status_t why) {
+    cause = why;  // before they are bad
     first = from;
     end = from + bytes;
-    cause = why;
   }
   void heal() { first = end = 0; }
   bool holds(uint64_t at, uint64_t bytes) const { return at < end && first < at + bytes; }
