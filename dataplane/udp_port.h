@@ -17,8 +17,8 @@
 // is full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for
 // good (too long, no route) is counted and dropped, as a network would.
 //
-// Possible later: UDP_SEGMENT (one system call for many packets to one peer) where the path is known not to
-// split; not built, since on a path with GSO off it costs a software split in the kernel.
+// UDP_SEGMENT (one system call for many packets to one peer) is not used: where the kernel or a device splits what it
+// makes, it counts up the IPv4 ID, and a peer that sees the ID (DPDK, hardware) finds a wrong ICRC.
 //
 // Thread: the owner of the Core, except open(), open_roce() and port() (start-up), the constants and has_roce().
 #pragma once
