@@ -25,7 +25,7 @@ constexpr Duration kTakeOverLook = ipc::kShortestPause;  // who does not drive f
 constexpr Duration kStandInPatience = microseconds(50);  // for a thread that works on what it was woken for
 constexpr Duration kFirstPause = ipc::kShortestPause,
                    kLongestPause = microseconds(80);  // while somebody else owns the Core
-constexpr uint32_t kPausesForStatistics = 10;
+constexpr uint32_t kPausesForOwner = 10;
 constexpr Duration kNoSlack = nanoseconds(1);
 constexpr int64_t kAwaySlack = 3;  // times what it wants to sleep: so much later the kernel may wake it
 
@@ -66,12 +66,12 @@ bool Nic::stay_away(Duration d) {
   const auto drives = [&] { return drives_.load(std::memory_order_relaxed) != seen; };
   helper_sleep(d);
   control_ports();
-  if (statistics_due() && ownership_.own_next(kPausesForStatistics)) {
+  if (statistics_due() && ownership_.own_next(kPausesForOwner)) {
     publish_statistics();
     ownership_.release();
   }
-  if (!drives()) ipc::pause_for(kTakeOverLook);  // it may need this CPU for that
-  return drives() && !worker_->posted().any();
+  if (!drives() && !ownership_.is_owned()) ipc::pause_for(kTakeOverLook);  // it may need this CPU for that
+  return (drives() || ownership_.is_owned()) && !worker_->posted().any();
 }
 
 // Sleeps, unless an application thread begins to wait or a peer rings because it waits for long. With slack, it wakes
@@ -100,7 +100,7 @@ bool Nic::own_soon(Duration patience) {
 // An owner without a CPU may need this one, so this sleeps: whoever yields to a thread that spins waits for its whole
 // time slice. What woke us would do so again at once, so it is no sleep that a frame ends.
 bool Nic::own_after_others() {
-  for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
+  for (Duration pause = kFirstPause; !ownership_.own_next(kPausesForOwner);) {
     if (stop_.load(std::memory_order_relaxed)) return false;
     ipc::pause_for(pause);
     pause = std::min(pause * 2, kLongestPause);
@@ -110,6 +110,7 @@ bool Nic::own_after_others() {
 
 // Drives until there is nothing left, then blocks.
 void Nic::helper_take_over() {
+  const bool met_owner = ownership_.is_owned();
   if (!own_after_others()) return;
   const uint64_t begin = drives_.load(std::memory_order_relaxed);
   const uint64_t others_drove = begin - drives_at_rest_;
@@ -140,7 +141,8 @@ void Nic::helper_take_over() {
   }
   const bool found = ports_.received() != received;
   const bool by_udp = ports_.udp_is_hot(worker_->turn());
-  policy_.woke(found, polled, woke_at - rested_at_, by_udp ? HelperPolicy::kTurnOfUdp : HelperPolicy::kTurnOfMemory);
+  policy_.woke(found, polled, woke_at - rested_at_, by_udp ? HelperPolicy::kTurnOfUdp : HelperPolicy::kTurnOfMemory,
+               met_owner);
   if (found) choose_cpu(met_poller);
   if (policy_.application_polls()) return leave_to_application();
   helper_rest(worked, found || others_drove != 0);
@@ -218,8 +220,10 @@ bool Nic::left_to_who_drives(const Woken& woken, Instant* deadline) {
   const uint64_t drives = drives_.load(std::memory_order_relaxed);
   const uint64_t drove = drives - drives_at_rest_;
   if (drove == 0) return false;
-  ipc::pause_for(kTakeOverLook);
-  if (drives_.load(std::memory_order_relaxed) == drives) return false;
+  if (!ownership_.is_owned()) {
+    ipc::pause_for(kTakeOverLook);
+    if (drives_.load(std::memory_order_relaxed) == drives) return false;
+  }
   policy_.woke(false, drove, now - rested_at_);
   drives_at_rest_ = drives;
   rested_at_ = now;

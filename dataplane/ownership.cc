@@ -12,6 +12,8 @@ namespace ub {
 
 namespace {
 
+constexpr int kLooksBeforePause = 50;  // 2 us
+
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 void pause_cpu() {
@@ -31,6 +33,7 @@ bool Ownership::try_own_slowly(uint32_t me) { return take_flag(me) && own_or_giv
 bool Ownership::own_next(uint32_t pauses) {
   const uint32_t me = this_thread_number();
   if (!take_flag(me)) return false;
+  for (int looks = 0; looks < kLooksBeforePause && biased_is_inside(); ++looks) pause_cpu();
   for (; pauses != 0 && biased_is_inside(); --pauses) ipc::pause_for(ipc::kShortestPause);
   return own_or_give_back(me);
 }

@@ -41,9 +41,16 @@ class Ownership {
     return try_own_slowly(me);
   }
 
-  // As try_own(), but waits for who owns it by the bias and may need this CPU to leave, up to so many pauses of
-  // ipc::kShortestPause. Nobody else gets the Core meanwhile. Who drives all the time is hardly ever met outside.
+  // As try_own(), but waits for who owns it by the bias: a moment, as it may leave, and then, as it may need this CPU
+  // for that, up to so many pauses of ipc::kShortestPause. Nobody else gets the Core meanwhile. Who drives all the time
+  // is hardly ever met outside.
   bool own_next(uint32_t pauses);
+
+  // Does anybody own it at this moment? Old as soon as it is told.
+  bool is_owned() const {
+    return flag_.load(std::memory_order_relaxed) != 0 ||
+           inside_[bias_.load(std::memory_order_relaxed)].word.load(std::memory_order_relaxed) != 0;
+  }
 
   // Does this thread own the Core already? Then nobody can get it before what it does now is over: this is a signal
   // handler. A thread without a number is never told so.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <tuple>
 
 #include "dataplane/helper_policy.h"
 
@@ -97,6 +98,18 @@ TEST(HelperPolicy, all_the_time__bounds) {
     HelperPolicy policy;
     policy.woke(true, c.drives, nanoseconds(c.slept_ns));
     EXPECT_EQ(policy.application_polls(), c.all_the_time) << c.drives << " drives in " << c.slept_ns << " ns";
+  }
+}
+
+// Whoever is met inside the Core, and has driven twice, drives all the time, however long its turns are.
+TEST(HelperPolicy, all_the_time__who_is_met) {
+  for (const auto& [drives, met, all_the_time] :
+       {std::tuple{2, true, true}, {1, true, false}, {2, false, false}, {0, true, false}}) {
+    for (bool found : {false, true}) {
+      HelperPolicy policy;
+      policy.woke(found, static_cast<uint64_t>(drives), kLong, HelperPolicy::kTurnOfMemory, met);
+      EXPECT_EQ(policy.application_polls(), all_the_time) << drives << met << found;
+    }
   }
 }
 

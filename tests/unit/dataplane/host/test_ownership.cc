@@ -42,6 +42,26 @@ TEST(Ownership, a_thread_knows_that_it_owns) {
   }
 }
 
+TEST(Ownership, anybody_sees_that_it_is_owned) {
+  Ownership ownership;
+  const auto others_see_it = [&] {
+    bool seen = false;
+    std::jthread([&] { seen = ownership.is_owned(); }).join();
+    return seen;
+  };
+  EXPECT_FALSE(others_see_it());
+  for (int times = 0; times < 2000; ++times) {
+    ASSERT_TRUE(ownership.try_own());
+    if (times % 500 == 0 || times == 1999) {
+      EXPECT_TRUE(others_see_it()) << times;
+    }
+    ownership.release();
+    if (times % 500 == 0 || times == 1999) {
+      EXPECT_FALSE(others_see_it()) << times;
+    }
+  }
+}
+
 // The biased owner and another, each on a thread of its own.
 TEST(Ownership, the_next_owner_waits_for_the_biased_one_and_lets_nobody_in) {
   Ownership ownership;
