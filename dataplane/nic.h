@@ -50,6 +50,7 @@
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
+#include "dataplane/thread_number.h"
 #include "dataplane/trace.h"
 #include "dataplane/watched_core.h"
 #include "dataplane/worker.h"
@@ -399,6 +400,7 @@ class Nic {
   std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does
 
   std::thread helper_;
+  std::atomic<uint32_t> helper_number_{kNoThread};  // thread_number.h
   SleepSet wakers_;       // what it sleeps on: wake_fd_, alarm_, the ports, the clients
   SleepSet away_wakers_;  // while the application polls
   Alarm alarm_;

@@ -34,6 +34,7 @@ void set_timer_slack(Duration slack) { prctl(PR_SET_TIMERSLACK, static_cast<unsi
 }  // namespace
 
 void Nic::helper_main() {
+  helper_number_.store(this_thread_number(), std::memory_order_relaxed);
   set_timer_slack(kNoSlack);  // naps are short
   pthread_getaffinity_np(pthread_self(), sizeof helper_cpus_, &helper_cpus_);
   Duration away = to_duration(config_.progress.helper_backoff_min);

@@ -4,11 +4,11 @@
 //
 // The NIC's own thread says so itself where it idles, yields or sleeps. Turns of application threads are too short and
 // too many for that: the first ones after each picture of the page are sampled.
-#include <thread>
 #include <utility>
 
 #include "dataplane/nic.h"
 #include "dataplane/nic_report.h"
+#include "dataplane/thread_number.h"
 
 namespace ub {
 namespace {
@@ -37,7 +37,7 @@ void Nic::begin_samples() {
 void Nic::sample_turn(Instant from, bool worked) {
   --samples_left_;
   note_special();
-  if (std::this_thread::get_id() == helper_.get_id()) return;
+  if (this_thread_number() == helper_number_.load(std::memory_order_relaxed)) return;
   if (!std::exchange(samples_began_, true)) application_regimes_.begin(from);
   application_regimes_.spend(Regime::kAsleep, from);
   application_regimes_.spend(worked ? Regime::kBusy : why_idle(), worker_->now());
