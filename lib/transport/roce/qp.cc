@@ -345,9 +345,11 @@ void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
   Qp& qp = r.qps[index];
   s.note(Stage::kQpRequestFailed, qp.qpn, number, static_cast<uint32_t>(status));
   if (qp.state == QpState::kSqe) return;
-  // Requests older than the error may fail, too, while the queue pair waits for their copies.
+  // Requests older than the error may fail, too, while the queue pair waits for their copies. Then the error is theirs,
+  // and what failed before is flushed.
   if (qp.state == QpState::kError) {
     if (static_cast<int32_t>(number - qp.begin_of_end) >= 0) return;
+    if (qp.begin_of_end != qp.req.tail) qp.started[qp.begin_of_end & qp.work_mask].status = CrStatus::kSuccess;
     qp.begin_of_end = number;
     qp.started[number & qp.work_mask].status = status;
     return;

@@ -105,6 +105,24 @@ TEST_F(EdgeTest, a_response_that_cannot_be_placed_fails_its_request_in_error_too
   expect_status(x.poll(), {CrStatus::kLocAccess, CrStatus::kWrFlush});
 }
 
+// The peer refuses the second request while the answer to the first one is being placed, which then fails.
+TEST_F(EdgeTest, a_request_that_fails_late_flushes_what_had_failed_behind_it) {
+  a.host.slow = true;
+  hold_copies = true;
+  TestQp x(a), y(b);
+  connect(x, y);
+  x.post(WrOp::kRead, 0, 100, y.rkey);
+  x.post(WrOp::kWrite, 0, 0, y.rkey);
+  x.post(WrOp::kRead, 0, 100, y.rkey ^ 1);
+  x.ring(now);
+  exchange();
+  ASSERT_EQ(a.host.pending_copies(), 1u);
+  expect_status(x.poll(), {});
+  a.host.lost = true;
+  a.host.finish_copies(*a.core, now);
+  expect_status(x.poll(), {CrStatus::kLocAccess, CrStatus::kWrFlush, CrStatus::kWrFlush});
+}
+
 TEST_F(EdgeTest, read_slots_stay_while_an_atomic_needs_one) {
   b.host.slow = true;
   hold_copies = true;
