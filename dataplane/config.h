@@ -315,7 +315,7 @@ struct ProgressConfig {
   std::chrono::nanoseconds helper_spin = std::chrono::microseconds(5);
   // First time a woken helper that was not needed stays away; default 50 us, then doubling.
   std::chrono::nanoseconds helper_backoff_min = std::chrono::microseconds(50);
-  // Longest time it stays away, and up to four times that where the kernel has no tick before; default 1 ms. Raising
+  // Longest time it stays away, and up to eight times that where the kernel has no tick before; default 1 ms. Raising
   // it delays progress when the application stops polling.
   std::chrono::nanoseconds helper_backoff_max = std::chrono::milliseconds(1);
   // Ring a consumer whose frame lies unconsumed for so long; default 5 us. Raising it delays idle peers.

@@ -351,7 +351,7 @@ class Nic {
   bool left_to_who_drives(const Woken&, Instant* deadline);
   void leave_to_application();
   bool nothing_left() const;
-  void helper_sleep(Duration d);
+  bool helper_sleep(Duration d);
   bool stay_away(Duration d);
   bool own_soon(Duration patience);
   bool own_after_others();
@@ -459,7 +459,7 @@ class Nic {
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
   bool places_ = false;
-  uint32_t posts_without_packets_ = 0;
+  uint32_t posts_ = 0;
   ipc::LifeSign life_;  // the helper's
   ShareDoor shares_;  // under ownership, but for those who come
   PublishedNames names_;  // under ownership

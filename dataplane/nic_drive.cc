@@ -147,14 +147,12 @@ void Nic::posted(uint32_t jetty) {
   ipc::KeepErrno kept;
   if (own_soon(kOwnerPatience)) {
     const Acks acks = application_drives();
-    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (is_special_) [[unlikely]] {
       send_posted_specially(jetty, acks);
     } else {
-      const size_t sent =
-          worker_->send_posted(worker_->core(), jetty, acks, [this](const Event& event) { report(event); });
-      if (sent == 0) drive_now_and_then(acks);
+      worker_->send_posted(worker_->core(), jetty, acks, [this](const Event& event) { report(event); });
     }
+    drive_now_and_then(acks);
     tell_helper_deadline();
     release();
     return;
@@ -170,10 +168,11 @@ void Nic::posted(uint32_t jetty) {
   }
 }
 
-// Owned: a thread whose requests need no packets may post for ever, and never look for completions.
+// Owned: a thread may post for ever and never look for completions. The helper leaves the Core to it nevertheless, so
+// that it has to receive, too.
 void Nic::drive_now_and_then(Acks acks) {
   constexpr uint32_t kPostsBetween = 32;
-  if (++posts_without_packets_ % kPostsBetween == 0) drive_owned(acks);
+  if (++posts_ % kPostsBetween == 0) drive_owned(acks);
 }
 
 void Nic::drive() {

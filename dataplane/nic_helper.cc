@@ -63,21 +63,24 @@ void Nic::helper_main() {
 // Leaves the NIC to the application for a while. False: it did not drive, or left to us what it posted while the Core
 // was ours.
 bool Nic::stay_away(Duration d) {
-  const uint64_t seen = drives_.load(std::memory_order_relaxed);
+  uint64_t seen = drives_.load(std::memory_order_relaxed);
   const auto drives = [&] { return drives_.load(std::memory_order_relaxed) != seen; };
-  helper_sleep(d);
+  // A peer rings because its frame lies there: what was driven before says nothing of that.
+  if (helper_sleep(d)) seen = drives_.load(std::memory_order_relaxed);
   control_ports();
   if (statistics_due() && ownership_.own_next(kPausesForOwner)) {
+    if (worker_->posted().any()) drive_owned(Acks::kMayWait);  // by who could not get the Core meanwhile
     publish_statistics();
-    ownership_.release();
+    release();
   }
   if (!drives() && !ownership_.is_owned()) ipc::pause_for(kTakeOverLook);  // it may need this CPU for that
   return (drives() || ownership_.is_owned()) && !worker_->posted().any();
 }
 
-// Sleeps, unless an application thread begins to wait or a peer rings because it waits for long. With slack, it wakes
-// when the kernel's tick interrupts the CPU anyway: an interrupt of our own would cost who polls there 20 us more.
-void Nic::helper_sleep(Duration d) {
+// Sleeps, unless an application thread begins to wait or a peer rings because it waits for long: then true. With
+// slack, it wakes when the kernel's tick interrupts the CPU anyway: an interrupt of our own would cost who polls there
+// 20 us more.
+bool Nic::helper_sleep(Duration d) {
   own_regimes_.spend(Regime::kBusy, worker_->now());
   set_timer_slack(d * kAwaySlack);
   const Woken woken = away_wakers_.sleep(d);
@@ -86,6 +89,7 @@ void Nic::helper_sleep(Duration d) {
   if (woken.by(Waker::kRung)) drain_wake_fd();
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   ports_.shm.clear_doorbell();
+  return woken.by(Waker::kFrames);
 }
 
 // An owner is gone in a moment, unless it has no CPU.
@@ -152,6 +156,8 @@ void Nic::helper_take_over() {
 // Owned: lets go, for as long as the application polls.
 void Nic::leave_to_application() {
   ports_.finish_sleep();
+  asleep_ = false;
+  helper_wakes_at_.store(0, std::memory_order_relaxed);
   ports_.mute_udp();
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   ports_.shm.set_polled(true);
@@ -211,26 +217,29 @@ bool Nic::left_to_who_stands_in(const Woken& woken, Instant deadline) {
 }
 
 // The nap is over, and a thread of the application drives at this moment: it does all that we would do. To take the
-// Core from it would cost each of us microseconds, more if it needs this CPU. False: nobody drives, or the application
-// polls.
+// Core from it would cost each of us microseconds, more if it needs this CPU. True: the next nap begins, until
+// `*deadline`. False: something woke us or is due, nobody drives, or the application polls from now on.
 bool Nic::left_to_who_drives(const Woken& woken, Instant* deadline) {
   if (woken.by_any_but(Waker::kAlarm) || waiters_.load() != 0 || statistics_due()) return false;
-  const Instant now = worker_->now();
-  *deadline = now + ipc::Doorbell::kLongestDoze;
-  helper_wakes_at_.store(deadline->ns, std::memory_order_relaxed);
   const uint64_t drives = drives_.load(std::memory_order_relaxed);
-  const uint64_t drove = drives - drives_at_rest_;
-  if (drove == 0) return false;
+  if (drives == drives_at_rest_) return false;
   if (!ownership_.is_owned()) {
     ipc::pause_for(kTakeOverLook);
     if (drives_.load(std::memory_order_relaxed) == drives) return false;
   }
-  policy_.woke(false, drove, now - rested_at_);
+  const Instant now = worker_->now();
+  const uint64_t others_drove = drives - drives_at_rest_;
+  const uint64_t stood_in = stood_in_drives_.exchange(0, std::memory_order_relaxed);
+  policy_.woke(false, others_drove - std::min(others_drove, stood_in), now - rested_at_);
   drives_at_rest_ = drives;
   rested_at_ = now;
-  if (!policy_.application_polls()) return true;
-  if (own_after_others()) leave_to_application();
-  return false;
+  if (policy_.application_polls()) {
+    if (own_after_others()) leave_to_application();
+    return false;
+  }
+  *deadline = now + ipc::Doorbell::kLongestDoze;
+  helper_wakes_at_.store(deadline->ns, std::memory_order_relaxed);
+  return true;
 }
 
 // ---- its CPU -------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Ownership {
 
   // As try_own(), but waits for who owns it by the bias: a moment, as it may leave, and then, as it may need this CPU
   // for that, up to so many pauses of ipc::kShortestPause. Nobody else gets the Core meanwhile. Who drives all the time
-  // is hardly ever met outside.
+  // is hardly ever met outside. For a thread in which no handler of a signal calls the data path.
   bool own_next(uint32_t pauses);
 
   // Does anybody own it at this moment? Old as soon as it is told.

@@ -9,8 +9,8 @@
 
 namespace ub::ipc {
 
-// The least that lets somebody else have this CPU. A shorter pause is over before the kernel has set its timer (5 us in
-// a virtual machine), and so costs as much as one of this length, without that.
+// The shortest pause in which somebody else gets this CPU. In a virtual machine the kernel takes more than 5 us to set
+// its timer; a pause that is over by then does not sleep at all, and takes 20 us nevertheless.
 constexpr Duration kShortestPause = microseconds(20);
 
 // A signal ends the pause early. errno may change.
