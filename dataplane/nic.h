@@ -394,7 +394,7 @@ class Nic {
   NicEventSink sink_;
   NoticeSink notice_;
   bool asleep_ = false;                       // prepare_sleep() was called; under ownership
-  std::atomic<uint64_t> stood_in_drives_{0};  // of who stood in, since the helper drove last
+  std::atomic<uint64_t> stood_in_drives_{0};  // of who stood in, since the helper drove or looked last
   SleepSet stand_in_wakers_;
   ipc::Fd leave_bell_;                        // in that set: rung once, when the NIC ends
   std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does

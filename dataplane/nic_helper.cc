@@ -4,7 +4,8 @@
 //
 //   asleep, to be rung    nobody drives, or an application thread does now and then: it posts and polls without waking
 //                         the NIC up, and peers ring. After traffic the helper naps: it looks again within 2 ms by
-//                         itself, so that it need not be rung for acknowledgements, nor told of new deadlines.
+//                         itself, so that it need not be rung for acknowledgements, nor told of new deadlines. If
+//                         somebody drives at that moment, it naps on.
 //   awake                 rung: it owns the Core, drives it until nothing is left, and sleeps again.
 //   away                  the application polls (HelperPolicy says so): peers do not ring, and the helper only looks
 //                         now and then whether that goes on.

@@ -12,7 +12,7 @@ namespace ub {
 
 namespace {
 
-constexpr int kLooksBeforePause = 50;  // 2 us
+constexpr int kLooksBeforePause = 50;  // 0.2 to 2 us, by the CPU's pause
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 

@@ -105,7 +105,7 @@ TEST_F(EdgeTest, a_response_that_cannot_be_placed_fails_its_request_in_error_too
   expect_status(x.poll(), {CrStatus::kLocAccess, CrStatus::kWrFlush});
 }
 
-// The peer refuses the second request while the answer to the first one is being placed, which then fails.
+// The peer refuses the last request while the answer to the first one is being placed, which then fails.
 TEST_F(EdgeTest, a_request_that_fails_late_flushes_what_had_failed_behind_it) {
   a.host.slow = true;
   hold_copies = true;
