@@ -29,8 +29,9 @@ class HelperPolicy {
   // How long a turn takes one who polls, at most: a look at memory, or some system calls and a frame.
   static constexpr Duration kTurnOfMemory = nanoseconds(200), kTurnOfUdp = microseconds(12);
 
-  // It woke, and drove or left that to the application. `found`: there were frames; `drives`: those of the application in the `slept` before, each of
-  // which takes up to `turn` if it does nothing else; `met`: it was driving at that moment.
+  // It woke, and drove or left that to the application. `found`: there were frames; `drives`: those of the application
+  // in the `slept` before, each of which takes up to `turn` if it does nothing else; `met`: it was driving at that
+  // moment.
   void woke(bool found, uint64_t drives, Duration slept, Duration turn = kTurnOfMemory, bool met = false) {
     // All the time, so that the frames would not have waited for us, though we were in its way.
     const bool all_the_time = (met && drives >= kDrivesIfMet) ||
